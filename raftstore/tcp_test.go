@@ -33,7 +33,7 @@ func startTCP(t testing.TB, n *tcpNode, join []string, expect int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.addr, n.mux, n.served = ln.Addr().String(), mux.New(ln), make(chan error, 1)
+	n.addr, n.mux, n.served = ln.Addr().String(), mux.New(ln, nil), make(chan error, 1)
 	m, served := n.mux, n.served
 	go func() { served <- m.Serve() }()
 	n.store, err = Open(Config{

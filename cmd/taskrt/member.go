@@ -63,7 +63,7 @@ func openMember(c memberConfig) (*member, error) {
 		httpListener.Close()
 		return nil, fmt.Errorf("--raft: %w", err)
 	}
-	m := &member{port: mux.New(raftListener), http: httpListener, log: c.log.With("node", c.id)}
+	m := &member{port: mux.New(raftListener, nil), http: httpListener, log: c.log.With("node", c.id)}
 	m.metrics = metrics.New(metricsConfig(m.log))
 	m.url = "http://" + advertised(c.http, httpListener, c.raft)
 	config := node.Config{

@@ -135,7 +135,7 @@ func open(b *testing.B) *cluster {
 	}
 	log := slog.New(slog.DiscardHandler)
 	for i, ln := range lns {
-		port := mux.New(ln)
+		port := mux.New(ln, nil)
 		go func() { _ = port.Serve() }()
 		id := "n" + strconv.Itoa(i+1)
 		n, err := node.New(node.Config{

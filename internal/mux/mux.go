@@ -1,10 +1,12 @@
 // Package mux serves several protocols on one TCP port: the first byte of a connection names the protocol (rqlite and Nomad do
-// the same). TLS, once there is any, ends before this byte, so all protocols share its certificates.
+// the same). TLS, if there is any, comes before this byte, so all protocols share it (SPEC A11).
 package mux
 
 import (
+	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -31,24 +33,30 @@ type Network interface {
 	Dial(ctx context.Context, addr string, p Protocol) (net.Conn, error)
 }
 
-// headerTimeout bounds how long a new connection may take to send its first byte.
+// headerTimeout bounds how long a new connection may take for its handshake and its first byte.
 const headerTimeout = 5 * time.Second
+
+// maxWaiting bounds the connections that have not said their first byte yet. One more, and the one that has waited longest is closed: who
+// speaks the protocol needs a moment only, and who does not must not keep it out.
+const maxWaiting = 1024
 
 // Mux is one listening port. Run it with Serve.
 type Mux struct {
-	ln    net.Listener
-	mu    sync.Mutex
-	subs  map[Protocol]*listener
-	conns map[net.Conn]struct{} // waiting for their first byte
-	done  chan struct{}
-	wg    sync.WaitGroup
+	ln      net.Listener
+	guard   Guard
+	mu      sync.Mutex
+	subs    map[Protocol]*listener
+	waiting list.List // of net.Conn, the first one has waited longest
+	done    chan struct{}
+	wg      sync.WaitGroup
+	refused refusals
 }
 
 var _ Network = (*Mux)(nil)
 
-// New takes over ln; Close closes it.
-func New(ln net.Listener) *Mux {
-	return &Mux{ln: ln, subs: map[Protocol]*listener{}, conns: map[net.Conn]struct{}{}, done: make(chan struct{})}
+// New takes over ln; Close closes it. The guard sees every connection first; nil: connections are as they come.
+func New(ln net.Listener, guard Guard) *Mux {
+	return &Mux{ln: ln, guard: guard, subs: map[Protocol]*listener{}, done: make(chan struct{})}
 }
 
 // Addr is the port's own address.
@@ -68,29 +76,32 @@ func (m *Mux) Listen(p Protocol) net.Listener {
 
 // Dial implements Network.
 func (m *Mux) Dial(ctx context.Context, addr string, p Protocol) (net.Conn, error) {
-	return Dial(ctx, addr, p)
+	return Dialer{m.guard}.Dial(ctx, addr, p)
 }
 
-// Dialer is a dialer for a process that only dials: a separate worker.
-type Dialer struct{}
+// Dialer dials without a listening port. Guard may be nil.
+type Dialer struct{ Guard Guard }
 
-// Dial connects to a peer's port over TCP and announces the protocol.
-func Dial(ctx context.Context, addr string, p Protocol) (net.Conn, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", addr)
+// Dial connects to a peer's port and announces the protocol.
+func (d Dialer) Dial(ctx context.Context, addr string, p Protocol) (net.Conn, error) {
+	var tcp net.Dialer
+	c, err := tcp.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
+	}
+	if d.Guard != nil {
+		safe, err := d.Guard.Client(ctx, c)
+		if err != nil {
+			c.Close()
+			return nil, fmt.Errorf("%s: %w", addr, err)
+		}
+		c = safe
 	}
 	if _, err := c.Write([]byte{byte(p)}); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
-}
-
-// Dial connects over TCP and announces the protocol.
-func (Dialer) Dial(ctx context.Context, addr string, p Protocol) (net.Conn, error) {
-	return Dial(ctx, addr, p)
 }
 
 // Serve accepts until Close; then it returns nil.
@@ -115,24 +126,29 @@ func (m *Mux) Serve() error {
 			continue
 		}
 		m.mu.Lock()
-		m.conns[c] = struct{}{}
+		place := m.waiting.PushBack(c)
+		if m.waiting.Len() > maxWaiting {
+			longest := m.waiting.Front()
+			_ = longest.Value.(net.Conn).Close() // its route removes it
+			m.waiting.MoveToBack(longest)
+		}
 		m.wg.Add(1)
 		m.mu.Unlock()
-		go m.route(c)
+		go m.route(c, place)
 	}
 }
 
-func (m *Mux) route(c net.Conn) {
+// route hands a connection to the listener of its protocol, once it has said which and may speak it.
+func (m *Mux) route(c net.Conn, place *list.Element) {
 	defer m.wg.Done()
-	var b [1]byte
-	_ = c.SetReadDeadline(time.Now().Add(headerTimeout))
-	_, err := c.Read(b[:])
-	_ = c.SetReadDeadline(time.Time{})
+	l, c, err := m.admit(c)
 	m.mu.Lock()
-	delete(m.conns, c)
-	l := m.subs[Protocol(b[0])]
+	m.waiting.Remove(place)
 	m.mu.Unlock()
-	if err != nil || l == nil {
+	if err != nil {
+		m.refused.tell(c, err)
+	}
+	if l == nil {
 		c.Close()
 		return
 	}
@@ -143,6 +159,32 @@ func (m *Mux) route(c net.Conn) {
 	case <-m.done:
 		c.Close()
 	}
+}
+
+// admit does the handshake and reads the first byte. No listener: the connection is to be closed.
+func (m *Mux) admit(c net.Conn) (*listener, net.Conn, error) {
+	_ = c.SetDeadline(time.Now().Add(headerTimeout))
+	if m.guard != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), headerTimeout)
+		safe, err := m.guard.Server(ctx, c)
+		cancel()
+		if err != nil {
+			return nil, c, err
+		}
+		c = safe
+	}
+	var b [1]byte
+	if _, err := c.Read(b[:]); err != nil {
+		return nil, c, nil // it has hung up, or says nothing
+	}
+	_ = c.SetDeadline(time.Time{})
+	p := Protocol(b[0])
+	if who, proven := PrincipalOf(c); proven && !who.Role.may(p) {
+		return nil, c, fmt.Errorf("a %s may not speak protocol %d", who.Role, p)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.subs[p], c, nil
 }
 
 // Close stops accepting, and closes the connections that nobody has taken yet. A second Close does nothing.
@@ -156,8 +198,8 @@ func (m *Mux) Close() error {
 	}
 	close(m.done)
 	err := m.ln.Close()
-	for c := range m.conns {
-		c.Close()
+	for e := m.waiting.Front(); e != nil; e = e.Next() {
+		_ = e.Value.(net.Conn).Close()
 	}
 	m.mu.Unlock()
 	m.wg.Wait()

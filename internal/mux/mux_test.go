@@ -20,7 +20,7 @@ func serve(t *testing.T) *Mux {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := New(ln)
+	m := New(ln, nil)
 	done := make(chan error, 1)
 	go func() { done <- m.Serve() }()
 	t.Cleanup(func() {

@@ -55,7 +55,7 @@ func (d *Directory) Dial(ctx context.Context) (net.Conn, error) {
 			return nil, err
 		}
 	}
-	return mux.Dial(ctx, addr, mux.Stream)
+	return mux.Dialer{}.Dial(ctx, addr, mux.Stream)
 }
 
 // Redirect implements worker.Dialer.

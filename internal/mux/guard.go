@@ -1,0 +1,110 @@
+package mux
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Role is what a peer is to the cluster.
+type Role uint8
+
+// A Node may do everything, a Worker takes assignments and exchanges the files that they need.
+const (
+	Node Role = iota + 1
+	Worker
+)
+
+func (r Role) String() string {
+	switch r {
+	case Node:
+		return "node"
+	case Worker:
+		return "worker"
+	}
+	return "stranger"
+}
+
+// workerProtocols are what a worker may speak.
+var workerProtocols = []Protocol{Stream, Blob}
+
+func (r Role) may(p Protocol) bool {
+	return r == Node || r == Worker && slices.Contains(workerProtocols, p)
+}
+
+// Principal is who has proven to be at the other end of a connection.
+type Principal struct {
+	Role Role
+	ID   string // of the node or worker
+}
+
+// Guard proves both ends of a connection before anything is said (SPEC A2, A11). What it returns implements Proven.
+type Guard interface {
+	// Server is for a connection that was accepted, Client for one that was dialled. After an error the caller closes c.
+	Server(ctx context.Context, c net.Conn) (net.Conn, error)
+	Client(ctx context.Context, c net.Conn) (net.Conn, error)
+}
+
+// Proven is a connection of which the other end is known.
+type Proven interface{ Principal() Principal }
+
+// PrincipalOf returns who is at the other end of a connection, if it came through a Guard.
+func PrincipalOf(c net.Conn) (p Principal, proven bool) {
+	if c, ok := c.(Proven); ok {
+		return c.Principal(), true
+	}
+	return p, false
+}
+
+// MayBe reports whether the other end of a connection may call itself a node, or a worker, by its ID or by a name that begins with the ID and
+// a slash. Without a Guard everybody may.
+func MayBe(c net.Conn, role Role, name string) bool {
+	p, proven := PrincipalOf(c)
+	id, _, _ := strings.Cut(name, "/")
+	return !proven || p == Principal{role, id}
+}
+
+// refusals count connections that were refused, and log them: once per address and minute.
+type refusals struct {
+	count atomic.Int64
+	log   atomic.Pointer[slog.Logger]
+
+	mu   sync.Mutex
+	told map[string]time.Time
+}
+
+// maxTold bounds the addresses that are remembered. When there are more, all are forgotten.
+const maxTold = 1024
+
+func (r *refusals) tell(c net.Conn, why error) {
+	r.count.Add(1)
+	log := r.log.Load()
+	host, _, err := net.SplitHostPort(c.RemoteAddr().String())
+	if log == nil || err != nil {
+		return
+	}
+	now := time.Now()
+	r.mu.Lock()
+	told := now.Sub(r.told[host]) < time.Minute
+	if !told {
+		if r.told == nil || len(r.told) >= maxTold {
+			r.told = map[string]time.Time{}
+		}
+		r.told[host] = now
+	}
+	r.mu.Unlock()
+	if !told {
+		log.Warn("refused a connection to the node port; further ones of this minute are counted only", "from", host, "why", why)
+	}
+}
+
+// Refused returns how many connections the Guard has refused, and those that spoke a protocol which their role may not speak.
+func (m *Mux) Refused() int64 { return m.refused.count.Load() }
+
+// LogTo says where refusals are logged.
+func (m *Mux) LogTo(log *slog.Logger) { m.refused.log.Store(log) }
