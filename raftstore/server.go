@@ -64,7 +64,7 @@ type indexReply struct {
 }
 
 // Answer implements rpc.Handler.
-func (h handler) Answer(ctx context.Context, kind byte, body []byte) (byte, []byte) {
+func (h handler) Answer(ctx context.Context, from string, kind byte, body []byte) (byte, []byte) {
 	s := h.store
 	switch kind {
 	case rpc.KindReadIndex:
@@ -80,5 +80,5 @@ func (h handler) Answer(ctx context.Context, kind byte, body []byte) (byte, []by
 	case rpc.KindTerm:
 		return rpc.Handle(body, func(struct{}) (termReply, error) { return termReply{s.raft.CurrentTerm()}, s.failure() })
 	}
-	return s.members.Answer(ctx, kind, body)
+	return s.members.Answer(ctx, from, kind, body)
 }

@@ -181,6 +181,8 @@ func (h *Hub) handle(nc net.Conn) {
 	}
 	_ = nc.SetReadDeadline(time.Time{})
 	switch t := h.current(); {
+	case !mayWork(nc, &f):
+		refuse(conn, stream.Refused{Code: string(task.InvalidCommand), Message: "the certificate is of another worker"})
 	case t == nil:
 		h.refuseNotLeader(conn)
 	case f.Crash != nil:
@@ -188,6 +190,17 @@ func (h *Hub) handle(nc net.Conn) {
 	default:
 		t.serve(conn, f.Hello)
 	}
+}
+
+// mayWork reports whether the other end of a stream may be the worker that it says it is: of a node its own, or one without a node.
+func mayWork(nc net.Conn, f *stream.Frame) bool {
+	if f.Crash != nil {
+		return mux.MayBe(nc, mux.Node, f.Crash.Worker) || mux.MayBe(nc, mux.Worker, f.Crash.Worker)
+	}
+	if f.Hello.Node == "" {
+		return mux.MayBe(nc, mux.Worker, f.Hello.Worker)
+	}
+	return mux.MayBe(nc, mux.Node, f.Hello.Worker) && mux.MayBe(nc, mux.Node, f.Hello.Node)
 }
 
 func (h *Hub) refuseNotLeader(conn *stream.Conn) {

@@ -170,6 +170,10 @@ func (l *streamLayer) Dial(identity raft.ServerAddress, timeout time.Duration) (
 	if err != nil {
 		return nil, err
 	}
+	if !mux.MayBe(c, mux.Node, string(identity)) {
+		c.Close()
+		return nil, fmt.Errorf("raftstore: %s is not %s", addr, identity)
+	}
 	t, ok := l.track(c)
 	if !ok {
 		c.Close()

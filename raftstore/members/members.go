@@ -2,6 +2,7 @@ package members
 
 import (
 	"context"
+	"fmt"
 	"errors"
 	"log/slog"
 	"slices"
@@ -96,11 +97,16 @@ func (m *Members) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Answer answers a request of another node that is about members.
-func (m *Members) Answer(ctx context.Context, kind byte, body []byte) (byte, []byte) {
+// Answer answers a request about members. From is the identity of the node that asks.
+func (m *Members) Answer(ctx context.Context, from string, kind byte, body []byte) (byte, []byte) {
 	switch kind {
 	case rpc.KindHello:
-		return rpc.Handle(body, func(h hello) (helloReply, error) { return m.answerHello(ctx, h) })
+		return rpc.Handle(body, func(h hello) (helloReply, error) {
+			if h.Self.Identity() != from {
+				return helloReply{}, fmt.Errorf("%s says that it is %s", from, h.Self.Identity())
+			}
+			return m.answerHello(ctx, h)
+		})
 	case rpc.KindRefused:
 		return rpc.Handle(body, func(q refusedRequest) (refusedReply, error) { return m.answerRefused(ctx, q), nil })
 	case rpc.KindPromise:

@@ -168,6 +168,10 @@ func (c *client) dial() {
 	ctx, cancel := context.WithTimeout(c.owner.ctx, min(c.owner.timeout, 2*time.Second))
 	conn, err := c.owner.net.Dial(ctx, c.key.addr, mux.Propose)
 	cancel()
+	if err == nil && c.key.identity != "" && !mux.MayBe(conn, mux.Node, c.key.identity) {
+		conn.Close()
+		err = fmt.Errorf("raftstore: %s is not %s", c.key.addr, c.key.identity)
+	}
 	var greet []byte
 	if err == nil {
 		greet, err = cbor.Marshal(greeting{From: c.owner.self, To: c.key.identity})

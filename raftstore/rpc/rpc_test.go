@@ -29,7 +29,7 @@ func (e *echo) Propose(_ []byte, r Reply) {
 	e.replies = append(e.replies, r)
 }
 
-func (e *echo) Answer(_ context.Context, kind byte, body []byte) (byte, []byte) {
+func (e *echo) Answer(_ context.Context, _ string, kind byte, body []byte) (byte, []byte) {
 	if kind != KindHello {
 		return StatusRefused, []byte("unknown request")
 	}

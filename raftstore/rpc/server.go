@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/taskrt/taskrt/internal/mux"
 )
 
 // Handler answers requests.
@@ -16,8 +18,8 @@ type Handler interface {
 	// Propose takes forwarded commands. Any goroutine sends the reply, once. Propose must not block, because the
 	// connection waits for it.
 	Propose(body []byte, r Reply)
-	// Answer answers any other request. Each request has a goroutine of its own.
-	Answer(ctx context.Context, kind byte, body []byte) (status byte, answer []byte)
+	// Answer answers any other request. Each request has a goroutine of its own. From is the identity of the node that asks.
+	Answer(ctx context.Context, from string, kind byte, body []byte) (status byte, answer []byte)
 }
 
 // Reply is the place that the answer to a request goes to.
@@ -108,7 +110,7 @@ func (v *Server) serve(c net.Conn) {
 		return
 	}
 	var g greeting
-	if cbor.Unmarshal(f.body, &g) != nil || (g.To != "" && g.To != v.self) {
+	if cbor.Unmarshal(f.body, &g) != nil || (g.To != "" && g.To != v.self) || !mux.MayBe(c, mux.Node, g.From) {
 		return
 	}
 	_ = c.SetReadDeadline(time.Time{})
@@ -125,7 +127,7 @@ func (v *Server) serve(c net.Conn) {
 		v.wg.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, v.timeout)
 			defer cancel()
-			status, body := v.handler.Answer(ctx, f.kind, f.body)
+			status, body := v.handler.Answer(ctx, g.From, f.kind, f.body)
 			w.put(frame{f.id, status, body})
 		})
 	}
