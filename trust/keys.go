@@ -1,0 +1,219 @@
+package trust
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/idle"
+	"github.com/taskrt/taskrt/internal/mux"
+)
+
+// Config says where the keys of a process come from: Secret, or Cert, Key and CA, all of them names of files.
+type Config struct {
+	ID     string // of the node or worker
+	Role   mux.Role
+	Secret string // cluster secrets; of a worker either these or worker secrets
+	// Certificates of one's own, PEM: of this process, its key, and the authorities of its peers.
+	Cert, Key, CA string
+	Logger        *slog.Logger
+}
+
+// Keys are what a process proves itself with and knows its peers by. They implement mux.Guard.
+type Keys struct {
+	cfg   Config
+	files []string
+	now   atomic.Pointer[ring]
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+	read  [][]byte // the files' contents
+}
+
+var _ mux.Guard = (*Keys)(nil)
+
+// ring is what the files said when they were read last.
+type ring struct {
+	own   tls.Certificate
+	root  Pin              // of the authority that signed own; zero: certificates of one's own
+	mine  map[Pin]bool     // authorities that may have signed own, now or before
+	pins  map[Pin]mux.Role // authorities of peers
+	roots *x509.CertPool   // of certificates of one's own; nil: none
+}
+
+// Open reads the files.
+func Open(cfg Config) (*Keys, error) {
+	k := &Keys{cfg: cfg, files: []string{cfg.Secret}, conns: map[*conn]struct{}{}}
+	if cfg.Secret == "" {
+		k.files = []string{cfg.Cert, cfg.Key, cfg.CA}
+	}
+	texts, err := k.readFiles()
+	if err != nil {
+		return nil, err
+	}
+	r, err := k.parse(texts)
+	if err != nil {
+		return nil, err
+	}
+	k.read = texts
+	k.now.Store(r)
+	return k, nil
+}
+
+func (k *Keys) readFiles() (texts [][]byte, err error) {
+	for _, name := range k.files {
+		read := ReadFile
+		if k.cfg.Secret == "" && name != k.cfg.Key {
+			read = os.ReadFile // certificates are no secret
+		}
+		text, err := read(name)
+		if err != nil {
+			return nil, fmt.Errorf("trust: %w", err)
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+func (k *Keys) parse(texts [][]byte) (*ring, error) {
+	self := mux.Principal{Role: k.cfg.Role, ID: k.cfg.ID}
+	if k.cfg.Secret == "" {
+		return ownRing(self, texts[0], texts[1], texts[2])
+	}
+	if self.Role == mux.Worker && bytes.Contains(texts[0], []byte(workerPrefix)) {
+		all, err := parseAll(k.cfg.Secret, texts[0], ParseWorkerSecret)
+		if err != nil {
+			return nil, fmt.Errorf("trust: %w", err)
+		}
+		return workerRing(self, all), nil
+	}
+	all, err := parseAll(k.cfg.Secret, texts[0], ParseSecret)
+	if err != nil {
+		return nil, fmt.Errorf("trust: %w", err)
+	}
+	return secretRing(self, all), nil
+}
+
+// secretRing is what cluster secrets say: the first one issues, all are trusted.
+func secretRing(self mux.Principal, all []Secret) *ring {
+	r := &ring{pins: map[Pin]mux.Role{}}
+	var mine []authority
+	for _, s := range all {
+		node, worker := s.authority(nodeLabel), s.authority(workerLabel)
+		r.pins[node.pin], r.pins[worker.pin] = mux.Node, mux.Worker
+		if self.Role == mux.Worker {
+			node = worker
+		}
+		mine = append(mine, node)
+	}
+	r.issue(self, mine)
+	return r
+}
+
+// workerRing is what worker secrets say. A worker takes only nodes for servers, and is one to nobody.
+func workerRing(self mux.Principal, all []WorkerSecret) *ring {
+	r := &ring{pins: map[Pin]mux.Role{}}
+	var mine []authority
+	for _, w := range all {
+		for _, p := range w.pins {
+			r.pins[p] = mux.Node
+		}
+		mine = append(mine, newAuthority(ed25519.NewKeyFromSeed(w.seed[:]), workerLabel))
+	}
+	r.issue(self, mine)
+	return r
+}
+
+// issue makes the ring's certificate by the first of the authorities.
+func (r *ring) issue(self mux.Principal, by []authority) {
+	r.own, r.root, r.mine = by[0].issue(self, by[1:]), by[0].pin, map[Pin]bool{}
+	for _, a := range by {
+		r.mine[a.pin] = true
+	}
+}
+
+// ownRing is what certificates of one's own say.
+func ownRing(self mux.Principal, cert, key, ca []byte) (*ring, error) {
+	own, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("trust: --node-cert and --node-key: %w", err)
+	}
+	p, err := peerOf(own.Leaf)
+	if err != nil {
+		return nil, fmt.Errorf("trust: --node-cert: %w", err)
+	}
+	if p != self {
+		return nil, fmt.Errorf("trust: --node-cert is of %s %s, this is %s %s", p.Role, p.ID, self.Role, self.ID)
+	}
+	r := &ring{own: own, roots: x509.NewCertPool()}
+	if !r.roots.AppendCertsFromPEM(ca) {
+		return nil, errors.New("trust: --node-ca holds no certificate")
+	}
+	return r, nil
+}
+
+// watchPause is how often files are looked at.
+const watchPause = time.Second
+
+// Watch reads the files again when they have changed, until ctx ends. What cannot be read is logged once, and changes nothing.
+func (k *Keys) Watch(ctx context.Context) {
+	complained := ""
+	for idle.For(ctx, watchPause) {
+		changed, err := k.reload()
+		switch {
+		case err != nil && err.Error() != complained:
+			complained = err.Error()
+			k.cfg.Logger.Error("the keys stay what they were: a file cannot be used", "err", err)
+		case err == nil:
+			if complained = ""; changed {
+				k.cfg.Logger.Info("read the keys again", "files", k.files)
+			}
+		}
+	}
+}
+
+// reload reports whether the files had changed.
+func (k *Keys) reload() (bool, error) {
+	texts, err := k.readFiles()
+	if err != nil {
+		return false, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	same := true
+	for i := range texts {
+		same = same && bytes.Equal(texts[i], k.read[i])
+	}
+	if same {
+		return false, nil
+	}
+	r, err := k.parse(texts)
+	if err != nil {
+		return false, err
+	}
+	k.read = texts
+	k.now.Store(r)
+	for c := range k.conns {
+		if !r.holds(c) {
+			_ = c.Conn.NetConn().Close() // not c.Close, which takes the lock and says goodbye
+		}
+	}
+	return true, nil
+}
+
+// holds reports whether the secrets with which a connection was made are still there.
+func (r *ring) holds(c *conn) bool {
+	if r.roots != nil {
+		return c.ours == Pin{}
+	}
+	return r.mine[c.ours] && r.pins[c.theirs] != 0
+}
