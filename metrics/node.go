@@ -33,6 +33,13 @@ func (m *Metrics) WatchNode(n Node) {
 	}})
 }
 
+// WatchPort adds the connections that the node port has refused, which refused tells at every scrape. Call it once.
+func (m *Metrics) WatchPort(refused func() int64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "taskrt_port_refused_total", Help: "Connections to the node port that were refused: no certificate of this cluster, or no right to the protocol.",
+	}, func() float64 { return float64(refused()) }))
+}
+
 // WatchProcess adds the metrics of a worker without a node, which report tells at every scrape. Call it once, before the first
 // scrape.
 func (m *Metrics) WatchProcess(report func() (worker.Status, runtime.Stats)) {

@@ -19,6 +19,7 @@ import (
 	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/trust"
 )
 
 // memberConfig describes one cluster member of this process.
@@ -35,6 +36,7 @@ type memberConfig struct {
 	grants     *grants.Grants // nil: nothing is granted
 	grantsFile string         // from which the grants were read
 	runs       *guests.RunLog // nil: nobody wants to know
+	keys       *trust.Keys    // nil: the node port is open to everybody
 	logStore   logstore.Kind
 	holdLevel  bool
 	log        *slog.Logger
@@ -46,6 +48,7 @@ type memberConfig struct {
 type member struct {
 	node    *node.Node
 	port    *mux.Mux
+	keys    *trust.Keys
 	http    net.Listener
 	metrics *metrics.Metrics
 	url     string
@@ -63,7 +66,8 @@ func openMember(c memberConfig) (*member, error) {
 		httpListener.Close()
 		return nil, fmt.Errorf("--raft: %w", err)
 	}
-	m := &member{port: mux.New(raftListener, nil), http: httpListener, log: c.log.With("node", c.id)}
+	m := &member{port: mux.New(raftListener, guardOf(c.keys)), keys: c.keys, http: httpListener, log: c.log.With("node", c.id)}
+	m.port.LogTo(m.log)
 	m.metrics = metrics.New(metricsConfig(m.log))
 	m.url = "http://" + advertised(c.http, httpListener, c.raft)
 	config := node.Config{
@@ -87,6 +91,7 @@ func openMember(c memberConfig) (*member, error) {
 		return nil, errors.Join(err, m.port.Close())
 	}
 	m.metrics.WatchNode(m.node)
+	m.metrics.WatchPort(m.port.Refused)
 	return m, nil
 }
 
@@ -114,6 +119,9 @@ func (m *member) run(ctx context.Context) error {
 
 	served, ported, ran := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	handler := server.New(m.node, server.Config{Logger: m.log, Stopping: ctx, Metrics: m.metrics, OnRequest: m.metrics.Request})
+	if m.keys != nil {
+		go m.keys.Watch(ctx)
+	}
 	go func() { served <- m.serve(ctx, handler); stop() }()
 	go func() { ported <- m.port.Serve(); stop() }()
 	go func() { ran <- m.node.Run(nodeCtx); stop() }()
@@ -141,5 +149,9 @@ func checkLoopback(flag, addr string, insecure bool) error {
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || insecure {
 		return nil
 	}
-	return fmt.Errorf("--%s %s can be reached by others, and there is neither TLS nor a password: say --insecure if the network is yours alone", flag, addr)
+	say := "--insecure"
+	if flag == "raft" {
+		say = "--cluster-secret, or --insecure"
+	}
+	return fmt.Errorf("--%s %s can be reached by others, and there is neither TLS nor a password: say %s if the network is yours alone", flag, addr, say)
 }

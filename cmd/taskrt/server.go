@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
+	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node"
 )
 
@@ -30,7 +31,7 @@ func (p *program) serverCommand() *cli.Command {
 			runLogFlag(),
 			capabilitiesFlag(""),
 			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and passwords"),
-		}, maintenanceFlags()...),
+		}, slices.Concat(keyFlags(), maintenanceFlags())...),
 		Action: p.server,
 	}
 }
@@ -46,6 +47,9 @@ func (p *program) server(c *cli.Context) error {
 		return err
 	}
 	config.log, config.logSettings = log, logging
+	if config.keys, err = openKeys(c, mux.Node, config.id, log); err != nil {
+		return err
+	}
 	runs, err := guests.OpenRunLog(c.String("run-log"), log)
 	if err != nil {
 		return usagef(c, "%w", err)
@@ -90,8 +94,9 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 			return config, usagef(c, "--%s is required", required)
 		}
 	}
-	for _, flag := range []string{"http", "raft"} {
-		if err := checkLoopback(flag, c.String(flag), c.Bool("insecure")); err != nil {
+	safe := c.String("cluster-secret") != "" || c.String("node-cert") != ""
+	for flag, open := range map[string]bool{"http": c.Bool("insecure"), "raft": c.Bool("insecure") || safe} {
+		if err := checkLoopback(flag, c.String(flag), open); err != nil {
 			return config, usagef(c, "%w", err)
 		}
 	}

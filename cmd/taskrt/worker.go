@@ -8,13 +8,14 @@ import (
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/lone"
+	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 )
 
 func (p *program) workerCommand() *cli.Command {
 	return &cli.Command{
 		Name: "worker", Usage: "run tasks in a process of their own", Category: "cluster",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			stringFlag("", "id", "", "the worker's identity: unique in the cluster, the same for ever"),
 			stringFlag("", "dir", "", "directory for its secret, modules and compiled code"),
 			serverFlag(),
@@ -24,7 +25,7 @@ func (p *program) workerCommand() *cli.Command {
 			capabilitiesFlag(""),
 			stringFlag("worker", "metrics", "", "HOST:PORT to serve GET /metrics for Prometheus on; default: none"),
 			boolFlag("", "insecure", "allow --metrics on an address that others can reach, without TLS and passwords"),
-		},
+		}, keyFlags()...),
 		Action: p.worker,
 	}
 }
@@ -50,7 +51,11 @@ func (p *program) worker(c *cli.Context) error {
 	if kind == workerNone {
 		return usagef(c, "--worker none leaves a worker nothing to do: say process or inline")
 	}
-	nodes, err := lone.NewDirectory(serverURLs(c))
+	keys, err := openKeys(c, mux.Worker, c.String("id"), log)
+	if err != nil {
+		return err
+	}
+	nodes, err := lone.NewDirectory(serverURLs(c), guardOf(keys))
 	if err != nil {
 		return usagef(c, "--server: %w", err)
 	}
@@ -74,6 +79,9 @@ func (p *program) worker(c *cli.Context) error {
 		ID: c.String("id"), Dir: c.String("dir"), Slots: c.Int("worker-slots"), Nodes: nodes, Inline: kind == workerInline, Grants: granted, Runs: runs,
 		Settings: guests.Settings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache"), Grants: c.String("capabilities")},
 		Metrics:  metrics.New(metricsConfig(log)), Listener: listener, Logger: log,
+	}
+	if keys != nil {
+		go keys.Watch(c.Context)
 	}
 	err = w.Run(c.Context)
 	if _, early := errors.AsType[*lone.StartError](err); early {

@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/scaffold",
-		"abi", "api", "api/children", "api/client", "api/server", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
+		"abi", "api", "api/children", "api/client", "api/server", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
 	},
 
 	"cmd/taskrt/internal/guests":   {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child"},
@@ -89,6 +89,7 @@ var arrows = map[string][]string{
 	"internal/idle":     {},
 	"internal/jsontext": {},
 	"internal/mux":      {},
+	"trust":             {"internal/idle", "internal/mux"},
 	"internal/bench":    {"api", "api/client", "runtime", "internal/trio"},
 	"internal/terminal": {},
 	"internal/strays":   {},

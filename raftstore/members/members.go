@@ -2,8 +2,8 @@ package members
 
 import (
 	"context"
-	"fmt"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"

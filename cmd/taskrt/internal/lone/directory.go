@@ -18,6 +18,8 @@ import (
 // Directory knows where the cluster's nodes are. It is told some URLs and learns the others from the nodes, so a
 // worker finds the cluster again after the nodes that it was told of have gone.
 type Directory struct {
+	guard mux.Guard // of the node port
+
 	mu   sync.Mutex
 	urls []string // as given, then as learned
 	raft []string // node-to-node addresses
@@ -26,9 +28,9 @@ type Directory struct {
 
 var _ worker.Dialer = (*Directory)(nil)
 
-// NewDirectory returns a directory that is told the URLs of some nodes.
-func NewDirectory(urls []string) (*Directory, error) {
-	d := &Directory{urls: urls}
+// NewDirectory returns a directory that is told the URLs of some nodes. The guard is that of the node port; nil: the port has none.
+func NewDirectory(urls []string, guard mux.Guard) (*Directory, error) {
+	d := &Directory{urls: urls, guard: guard}
 	c, err := d.client()
 	if err == nil {
 		c.Close()
@@ -55,7 +57,7 @@ func (d *Directory) Dial(ctx context.Context) (net.Conn, error) {
 			return nil, err
 		}
 	}
-	return mux.Dialer{}.Dial(ctx, addr, mux.Stream)
+	return mux.Dialer{Guard: d.guard}.Dial(ctx, addr, mux.Stream)
 }
 
 // Redirect implements worker.Dialer.

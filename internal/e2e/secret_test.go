@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/leash"
+)
+
+// drawSecret writes a new cluster secret to a file as a newcomer would.
+func drawSecret(t *testing.T) (file, text string) {
+	t.Helper()
+	out, err := leash.Command(binary, "secret", "new").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(t.TempDir(), "cluster.secret")
+	writeSecret(t, file, string(out))
+	return file, string(out)
+}
+
+func writeSecret(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// workerSecret derives what a worker on another machine needs.
+func workerSecret(t *testing.T, cluster, file string) {
+	t.Helper()
+	out, err := leash.Command(binary, "secret", "worker", cluster).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeSecret(t, file, string(out))
+}
+
+// TestClusterSecret: three nodes and a worker know each other by one file, and nobody else gets in (SPEC A2, A11). The secret is replaced
+// under load by three edits of the file: no request fails, no task is lost, nobody else comes to lead.
+func TestClusterSecret(t *testing.T) {
+	t.Parallel()
+	secret, former := drawSecret(t)
+	c := newCluster(t, "--cluster-secret", secret, "--worker", "none")
+	derived := filepath.Join(t.TempDir(), "worker.secret")
+	workerSecret(t, secret, derived)
+	c.addWorker("w1", 4, "--cluster-secret", derived)
+	c.taskrt(binary, "push", wasm("wordcount"))
+	large := fmt.Sprintf(`{"text":%q}`, strings.Repeat("a ", 50_000)) // a blob, which the worker gets from a node
+	file := filepath.Join(t.TempDir(), "large")
+	writeSecret(t, file, large)
+	if got := c.taskrt(binary, "submit", "wordcount", "--params", "@"+file, "--wait"); !strings.Contains(got, `"total":50000`) {
+		t.Errorf("large params: %s", got)
+	}
+
+	port := c.nodes[0].args[slices.Index(c.nodes[0].args, "--raft")+1]
+	plain, err := net.Dial("tcp", port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	_, _ = plain.Write([]byte("\x02"))
+	_ = plain.SetReadDeadline(time.Now().Add(patience))
+	if n, err := plain.Read(make([]byte, 64)); n > 7 || err == nil && n == 0 { // an alert at most
+		t.Errorf("the port answers a stranger: %d bytes, %v", n, err)
+	}
+	strange, _ := drawSecret(t)
+	n4 := &process{t: t, id: "n4", dir: t.TempDir(), http: freeAddr(t)}
+	n4.args = []string{"server", "--id", "n4", "--dir", filepath.Join(n4.dir, "data"), "--http", n4.http, "--raft", freeAddr(t), "--join", port, "--cluster-secret", strange}
+	n4.start()
+	w2 := &process{t: t, id: "w2", dir: t.TempDir()}
+	w2.args = []string{"worker", "--id", "w2", "--dir", filepath.Join(w2.dir, "data"), "--server", strings.Join(c.urls(), ","), "--cluster-secret", strange}
+	w2.start()
+	c.eventually("the stranger hears why", func() bool { return strings.Contains(w2.log(), "it has another cluster secret") })
+	c.eventually("the refusal is counted", func() bool {
+		return strings.Contains(c.nodes[0].log(), "refused a connection to the node port")
+	})
+	if st, ok := c.status(); !ok || len(st.Nodes) != 3 || c.hasWorker("w2") {
+		t.Errorf("strangers got in: %+v", st)
+	}
+	n4.kill9()
+	w2.kill9()
+
+	_, next := drawSecret(t)
+	before := c.mustStatus()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	var done [4]atomic.Int64
+	for i := range done {
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				body := fmt.Sprintf(`{"behavior":"wordcount","id":"load-%d-%d","params":{"text":"a"}}`, i, n)
+				resp, err := c.http.Post(c.urls()[n%3]+"/v1/tasks?wait=1m", "application/json", strings.NewReader(body))
+				if err != nil || resp.StatusCode != http.StatusCreated {
+					t.Errorf("a submit during the rotation: %v, %v", resp, err)
+					return
+				}
+				resp.Body.Close()
+				done[i].Add(1)
+			}
+		})
+	}
+	progress := func() {
+		t.Helper()
+		var at [4]int64
+		for i := range done {
+			at[i] = done[i].Load()
+		}
+		c.eventually("all callers go on", func() bool {
+			for i := range done {
+				if done[i].Load() < at[i]+5 && !t.Failed() {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	// edit writes a file anew and waits until everybody has read it.
+	edit := func(ps []*process, write func()) {
+		t.Helper()
+		progress()
+		times := make([]int, len(ps))
+		for i, p := range ps {
+			times[i] = p.says("read the keys again")
+		}
+		write()
+		for i, p := range ps {
+			c.eventually(p.id+" reads the keys again", func() bool { return p.says("read the keys again") > times[i] })
+		}
+		progress()
+	}
+	for _, lines := range []string{former + next, next + former} {
+		edit(c.nodes, func() { writeSecret(t, secret, lines) })
+	}
+	edit(c.workers, func() { workerSecret(t, secret, derived) }) // of both: the worker is told before the former one goes
+	edit(c.nodes, func() { writeSecret(t, secret, next) })
+	close(stop)
+	wg.Wait()
+	if after := c.mustStatus(); after.Leader != before.Leader || after.Nodes[0].Term != before.Nodes[0].Term {
+		t.Errorf("the leader changed: %s in term %d, %s in term %d", before.Leader, before.Nodes[0].Term, after.Leader, after.Nodes[0].Term)
+	}
+	for _, p := range append(c.nodes, c.workers...) {
+		for _, text := range []string{former, next} {
+			if p.says(strings.TrimSpace(text)) > 0 {
+				t.Errorf("%s logs a secret", p.id)
+			}
+		}
+	}
+}
+
+// says counts a text in the whole log of a process.
+func (p *process) says(text string) int {
+	p.t.Helper()
+	b, err := os.ReadFile(filepath.Join(p.dir, "log"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.Count(string(b), text)
+}
+
+func (c *cluster) mustStatus() (st status) {
+	c.t.Helper()
+	c.eventually("a node tells how the cluster is", func() (ok bool) { st, ok = c.status(); return ok })
+	return st
+}
