@@ -34,16 +34,21 @@ func commandTable(m *model, s *source) error {
 
 // withoutLibrary writes the switches over the commands that are written and read without the library.
 func (m *model) withoutLibrary(s *source) error {
-	s.add("// appendCommand appends the encoding of c. It returns false if only the library can write c.")
+	s.add("// appendCommand appends the encoding of c. It returns false if only the library can write c, or nobody may: see longest.")
 	s.add("func appendCommand(b []byte, c task.Command) ([]byte, bool) {\nf := beginFields(b)\nswitch x := c.(type) {")
 	for _, c := range m.commands {
-		switch x := m.structs[c.name]; {
-		case x.wire == "":
-		case len(x.fields) > fewFields:
-			s.add("case task.%s:\nf.%s(&x)", c.name, lower(c.name))
-		default:
-			s.add("case task.%s:", c.name)
-			if err := m.appendFields(s, x); err != nil {
+		x := m.structs[c.name]
+		if x.wire == "" {
+			continue
+		}
+		s.add("case task.%s:", c.name)
+		if m.lists(typ{kind: "struct", name: c.name}) {
+			s.add("if longestIn%s(&x) > maxArray {\nreturn b, false\n}", c.name)
+		}
+		if len(x.fields) > fewFields {
+			s.add("f.%s(&x)", lower(c.name))
+		} else {
+			if err := m.appendFields(s, "f", x); err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
 		}

@@ -182,7 +182,7 @@ func TestWrites(t *testing.T) {
 			"h := newHasher(hashedSpace) h.str(x.Name) h.word(x.Gone) if x.Late != 0 { h.word(7) h.int(x.Late) } return h.sum()",
 			"if has&hasWait != 0 { h.int(int64(x.Wait)) h.int(x.Count) } if has&hasText != 0 { h.str(x.Text) } }",
 		},
-		"task/wire/append_gen.go": {"f.text(1, x.ID) f.someInt(2, int64(x.Wait)) f.someText(3, x.Text) f.someInt(4, x.Count) f.someTrue(5, x.Cancel) return f.b"},
+		"task/wire/append_gen.go": {"g.text(1, x.ID) g.someInt(2, int64(x.Wait)) g.someText(3, x.Text) g.someInt(4, x.Count) g.someTrue(5, x.Cancel) f.b = g.b"},
 		"task/wire/read_gen.go":   {"case 1: x.ID = r.text() case 2: x.Wait = task.Millis(r.int()) case 3: x.Text = r.name()", "x.Space = r.name()"},
 		"api/internal/codec/append_gen.go": {
 			"if x.Note != \"\" { b = append(appendString(append(b, `\"note\":`...), x.Note), ',') } b = appendString(append(b, `\"id\":`...), x.ID)",

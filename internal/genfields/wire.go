@@ -68,20 +68,20 @@ func (m *model) appendCommand(s *source, x *structure) error {
 		return nil
 	}
 	s.add("func (f *fields) %s(x *task.%s) {", lower(x.name), x.name)
-	if err := m.appendFields(s, x); err != nil {
+	if err := m.appendFields(s, "f", x); err != nil {
 		return err
 	}
 	s.add("}\n")
 	return nil
 }
 
-// appendFields writes the lines that append the fields of x to f.
-func (m *model) appendFields(s *source, x *structure) error {
+// appendFields writes the lines that append the fields of x to the fields of that name.
+func (m *model) appendFields(s *source, to string, x *structure) error {
 	for _, f := range x.fields {
 		if !m.written(f) {
 			continue
 		}
-		if err := m.appendField(s, f); err != nil {
+		if err := m.appendField(s, to, f); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 	}
@@ -91,47 +91,65 @@ func (m *model) appendFields(s *source, x *structure) error {
 func (m *model) appendStruct(s *source, x *structure) error {
 	declines := m.declines(x)
 	switch {
+	case declines && x.wire == "list":
+		return fmt.Errorf("a list of what the library may have to write")
+	case declines:
+		return m.appendUnless(s, x)
 	case x.wire == "list":
 		s.add("func append%ss(b []byte, xs []task.%s) []byte {", x.name, x.name)
-		s.add("b = head.Append(b, head.Array, uint64(len(xs)))\nfor i := range xs {\nx := &xs[i]")
-	case declines:
-		s.add("// append%s returns false, with b as it was, for %s that only the library can write.", x.name, article(x.name))
-		s.add("func append%s(b []byte, x *task.%s) ([]byte, bool) {", x.name, x.name)
-		var left []string
-		for _, f := range x.fields {
-			if !m.written(f) {
-				left = append(left, filled("x."+f.name, f.typ))
-			}
-		}
-		if len(left) > 0 {
-			s.add("if %s {\nreturn b, false\n}", strings.Join(left, " || "))
-		}
+		s.add("b = head.Append(b, head.Array, uint64(len(xs)))\nfor i := range xs {\nx := &xs[i]\nf := beginFields(b)")
 	default:
-		s.add("func append%s(b []byte, x *task.%s) []byte {", x.name, x.name)
+		s.add("func (f *fields) %s(k byte, x *task.%s) {\nf.key(k)\ng := beginFields(f.b)", fieldMethod(x), x.name)
 	}
-	if declines && x.wire == "list" {
-		return fmt.Errorf("a list of what the library may have to write")
+	if x.wire == "list" {
+		if err := m.appendFields(s, "f", x); err != nil {
+			return err
+		}
+		s.add("b = f.b\n}\nreturn b\n}\n")
+		return nil
 	}
-	s.add("f := beginFields(b)")
-	if err := m.appendFields(s, x); err != nil {
+	if err := m.appendFields(s, "g", x); err != nil {
 		return err
 	}
-	switch {
-	case x.wire == "list":
-		s.add("b = f.b\n}\nreturn b\n}\n")
-	case declines && len(x.fields) > mapFields:
-		s.add("if f.b[f.start] > head.Map|%d {\nreturn b, false\n}\nreturn f.b, true\n}\n", mapFields)
-	case declines:
-		s.add("return f.b, true\n}\n")
-	default:
-		s.add("return f.b\n}\n")
-	}
+	s.add("f.b = g.b\n}\n")
 	return m.appendSome(s, x)
 }
 
-// appendSome writes the methods of fields for a struct that is left out when it is empty.
+// fieldMethod is what the method of fields is called that appends a struct as the value of a field.
+func fieldMethod(x *structure) string {
+	if x.name == "Key" { // key begins a field
+		return "taskKey"
+	}
+	return lower(x.name)
+}
+
+// appendUnless writes the function for a struct that may have to be left to the library.
+func (m *model) appendUnless(s *source, x *structure) error {
+	s.add("// append%s returns false, with b as it was, for %s that only the library can write.", x.name, article(x.name))
+	s.add("func append%s(b []byte, x *task.%s) ([]byte, bool) {", x.name, x.name)
+	var left []string
+	for _, f := range x.fields {
+		if !m.written(f) {
+			left = append(left, filled("x."+f.name, f.typ))
+		}
+	}
+	if len(left) > 0 {
+		s.add("if %s {\nreturn b, false\n}", strings.Join(left, " || "))
+	}
+	s.add("f := beginFields(b)")
+	if err := m.appendFields(s, "f", x); err != nil {
+		return err
+	}
+	if len(x.fields) > mapFields {
+		s.add("if f.b[f.start] > head.Map|%d {\nreturn b, false\n}", mapFields)
+	}
+	s.add("return f.b, true\n}\n")
+	return nil
+}
+
+// appendSome writes the method of fields for a struct that is left out when it is empty.
 func (m *model) appendSome(s *source, x *structure) error {
-	if x.wire == "list" || !m.omitted(x) {
+	if !m.omitted(x) {
 		return nil
 	}
 	for _, f := range x.fields {
@@ -139,9 +157,8 @@ func (m *model) appendSome(s *source, x *structure) error {
 			return fmt.Errorf("%s is never left out, so the library always writes the struct", f.name)
 		}
 	}
-	s.add("func (f *fields) %s(k byte, x *task.%s) {\nf.key(k)\nf.b = append%s(f.b, x)\n}\n", lower(x.name), x.name, x.name)
 	s.add("// some%s leaves x out if it is empty.", x.name)
-	s.add("func (f *fields) some%s(k byte, x *task.%s) {\nif %s {\nf.%s(k, x)\n}\n}\n", x.name, x.name, anyFilled(x.fields), lower(x.name))
+	s.add("func (f *fields) some%s(k byte, x *task.%s) {\nif %s {\nf.%s(k, x)\n}\n}\n", x.name, x.name, anyFilled(x.fields), fieldMethod(x))
 	return nil
 }
 
@@ -157,9 +174,9 @@ func (m *model) omitted(x *structure) bool {
 	return false
 }
 
-func (m *model) appendField(s *source, f *field) error {
+func (m *model) appendField(s *source, to string, f *field) error {
 	x, t := "x."+f.name, f.typ
-	method := map[string]string{"string": "text", "bool": "true", "bytes": "bytes"}[t.kind]
+	method := map[string]string{"string": "text", "bool": "true"}[t.kind]
 	value := x
 	switch {
 	case t.kind == "string":
@@ -174,37 +191,35 @@ func (m *model) appendField(s *source, f *field) error {
 		method, value = t.name, "&"+x
 	}
 	switch {
-	case t.kind == "bytes" && f.omitEmpty, method == "texts" && f.omitEmpty:
-		s.add("if len(%s) > 0 {\nf.%s(%d, %s)\n}", x, method, f.number, x)
+	case t.kind == "bytes" && f.omitEmpty:
+		s.add("if len(%s) > 0 {\n%s.key(%d)\n%s.b = head.AppendBytes(%s.b, %s)\n}", x, to, f.number, to, to, x)
+	case method == "texts" && f.omitEmpty:
+		s.add("if len(%s) > 0 {\n%s.%s(%d, %s)\n}", x, to, method, f.number, x)
 	case method != "" && f.omitEmpty:
-		s.add("f.some%s%s(%d, %s)", strings.ToUpper(method[:1]), method[1:], f.number, value)
+		s.add("%s.some%s%s(%d, %s)", to, strings.ToUpper(method[:1]), method[1:], f.number, value)
 	case method == "text" || method == "int" || method == "uint":
-		s.add("f.%s(%d, %s)", method, f.number, value)
+		s.add("%s.%s(%d, %s)", to, method, f.number, value)
 	case t.kind == "pointer" && f.omitEmpty:
 		s.add("if %s != nil {", x)
-		m.appendNested(s, f, x)
+		m.appendNested(s, to, f, x)
 		s.add("}")
 	case t.kind == "list" && f.omitEmpty && m.encoded(t):
-		s.add("if len(%s) > 0 {\nf.key(%d)\nf.b = append%ss(f.b, %s)\n}", x, f.number, t.name, x)
+		s.add("if len(%s) > 0 {\n%s.key(%d)\n%s.b = append%ss(%s.b, %s)\n}", x, to, f.number, to, t.name, to, x)
 	case t.kind == "struct":
-		m.appendNested(s, f, "&"+x)
+		m.appendNested(s, to, f, "&"+x)
 	default:
 		return fmt.Errorf("nothing appends a %s that is never left out", t.kind)
 	}
 	return nil
 }
 
-func (m *model) appendNested(s *source, f *field, x string) {
+func (m *model) appendNested(s *source, to string, f *field, x string) {
 	of := m.structs[f.typ.name]
-	if m.omitted(of) {
-		s.add("f.%s(%d, %s)", lower(of.name), f.number, x)
+	if m.declines(of) {
+		s.add("%s.key(%d)\nvar ok bool\nif %s.b, ok = append%s(%s.b, %s); !ok {\nreturn b, false\n}", to, f.number, to, f.typ.name, to, x)
 		return
 	}
-	if !m.declines(of) {
-		s.add("f.key(%d)\nf.b = append%s(f.b, %s)", f.number, f.typ.name, x)
-		return
-	}
-	s.add("f.key(%d)\nvar ok bool\nif f.b, ok = append%s(f.b, %s); !ok {\nreturn b, false\n}", f.number, f.typ.name, x)
+	s.add("%s.%s(%d, %s)", to, fieldMethod(of), f.number, x)
 }
 
 // reads writes what reads the structs: see task/wire/read.go.

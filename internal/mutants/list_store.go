@@ -64,7 +64,7 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore/guard", Run: "TestParallelLog$", Why: "what conflicts would be written behind its removal"},
 	{Name: "store-waits-for-a-dead-disk", Dir: "raftstore", In: "Store.halt", Old: "s.raft.Abandon(s.failErr)", New: "",
 		Pkg: "./raftstore", Run: "TestStopsWhileTheDiskHangs$", Why: "a node with a hanging disk could not stop"},
-	{Name: "store-queues-what-cannot-be-written", Dir: "task/wire", In: "kindFor", Old: "if n := longest(c); err == nil && n > maxArray {", New: "if n := longest(c); err == nil && n < 0 {",
+	{Name: "store-queues-what-cannot-be-written", Dir: "task/wire", In: "appendBody", Old: "if n := longest(c); n > maxArray {", New: "if n := longest(c); n < 0 {",
 		Pkg: "./raftstore", Run: "TestUnwritableCommand$", Why: "a call would be sent again and again, and a part of it applied"},
 	{Name: "store-fsync-off", Dir: "raftstore/logstore", In: "boltOptions", Old: "Options{Path: path, BoltOptions", New: "Options{Path: path, NoSync: true, BoltOptions",
 		Pkg: "./raftstore/logstore", Run: "TestPowerFailure$", Real: true, Why: "a power failure would lose what was acknowledged (T6)"},

@@ -38,11 +38,6 @@ func (f *fields) text(k byte, s string) {
 	f.b = head.AppendText(f.b, s)
 }
 
-func (f *fields) bytes(k byte, b []byte) {
-	f.key(k)
-	f.b = head.AppendBytes(f.b, b)
-}
-
 func (f *fields) texts(k byte, ss []string) {
 	f.key(k)
 	f.b = head.Append(f.b, head.Array, uint64(len(ss)))

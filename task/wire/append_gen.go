@@ -7,13 +7,14 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-func appendAcceptor(b []byte, x *task.Acceptor) []byte {
-	f := beginFields(b)
-	f.text(1, x.Worker)
-	f.someInt(2, int64(x.Lease))
-	f.someInt(3, int64(x.MaxNotBefore))
-	f.someText(4, x.Request)
-	return f.b
+func (f *fields) acceptor(k byte, x *task.Acceptor) {
+	f.key(k)
+	g := beginFields(f.b)
+	g.text(1, x.Worker)
+	g.someInt(2, int64(x.Lease))
+	g.someInt(3, int64(x.MaxNotBefore))
+	g.someText(4, x.Request)
+	f.b = g.b
 }
 
 // appendAnswer returns false, with b as it was, for an Answer that only the library can write.
@@ -31,13 +32,11 @@ func appendAnswer(b []byte, x *task.Answer) ([]byte, bool) {
 }
 
 func (f *fields) assign(x *task.Assign) {
-	f.key(1)
-	f.b = appendKey(f.b, &x.Key)
+	f.taskKey(1, &x.Key)
 	f.uint(2, x.Rev)
 	f.uint(3, x.Session)
 	if x.External != nil {
-		f.key(4)
-		f.b = appendAcceptor(f.b, x.External)
+		f.acceptor(4, x.External)
 	}
 	f.someTrue(5, x.Fresh)
 }
@@ -61,8 +60,7 @@ func appendAttempts(b []byte, xs []task.Attempt) []byte {
 }
 
 func (f *fields) beat(x *task.Beat) {
-	f.key(1)
-	f.b = appendKey(f.b, &x.Key)
+	f.taskKey(1, &x.Key)
 	f.uint(2, x.Token)
 	f.uint(3, x.Seq)
 	if x.Progress != nil {
@@ -75,42 +73,43 @@ func (f *fields) beat(x *task.Beat) {
 	f.someTrue(7, x.External)
 }
 
-func appendBlobs(b []byte, x *task.Blobs) []byte {
-	f := beginFields(b)
-	f.someText(1, x.Content)
-	f.someInt(2, x.Size)
+func (f *fields) blobs(k byte, x *task.Blobs) {
+	f.key(k)
+	g := beginFields(f.b)
+	g.someText(1, x.Content)
+	g.someInt(2, x.Size)
 	if len(x.Named) > 0 {
-		f.texts(3, x.Named)
+		g.texts(3, x.Named)
 	}
-	return f.b
+	f.b = g.b
 }
 
-func appendEnded(b []byte, x *task.Ended) []byte {
-	f := beginFields(b)
-	f.uint(1, x.Token)
-	f.someUint(2, x.Finish)
-	f.someUint(3, x.Session)
-	return f.b
+func (f *fields) ended(k byte, x *task.Ended) {
+	f.key(k)
+	g := beginFields(f.b)
+	g.uint(1, x.Token)
+	g.someUint(2, x.Finish)
+	g.someUint(3, x.Session)
+	f.b = g.b
 }
 
-func appendError(b []byte, x *task.Error) []byte {
-	f := beginFields(b)
-	f.text(1, x.Code)
-	f.someText(2, x.Message)
-	f.someTrue(3, x.Retryable)
-	f.somePayload(4, &x.Details)
-	return f.b
+func (f *fields) error(k byte, x *task.Error) {
+	f.key(k)
+	g := beginFields(f.b)
+	g.text(1, x.Code)
+	g.someText(2, x.Message)
+	g.someTrue(3, x.Retryable)
+	g.somePayload(4, &x.Details)
+	f.b = g.b
 }
 
 func (f *fields) finish(x *task.Finish) {
-	f.key(1)
-	f.b = appendKey(f.b, &x.Key)
+	f.taskKey(1, &x.Key)
 	f.uint(2, x.Token)
 	f.uint(3, x.Seq)
 	f.somePayload(4, &x.Result)
 	if x.Error != nil {
-		f.key(5)
-		f.b = appendError(f.b, x.Error)
+		f.error(5, x.Error)
 	}
 	f.someInt(6, int64(x.Again))
 	f.someTrue(7, x.External)
@@ -121,11 +120,12 @@ func (f *fields) finish(x *task.Finish) {
 	}
 }
 
-func appendKey(b []byte, x *task.Key) []byte {
-	f := beginFields(b)
-	f.text(1, x.Namespace)
-	f.text(2, x.ID)
-	return f.b
+func (f *fields) taskKey(k byte, x *task.Key) {
+	f.key(k)
+	g := beginFields(f.b)
+	g.text(1, x.Namespace)
+	g.text(2, x.ID)
+	f.b = g.b
 }
 
 func appendLabels(b []byte, xs []task.Label) []byte {
@@ -140,38 +140,35 @@ func appendLabels(b []byte, xs []task.Label) []byte {
 	return b
 }
 
-func appendLease(b []byte, x *task.Lease) []byte {
-	f := beginFields(b)
-	f.uint(1, x.Token)
-	f.uint(2, x.Session)
-	f.uint(3, x.Seq)
-	f.text(4, x.Worker)
-	f.someText(5, x.Node)
-	f.someUint(6, x.Report)
-	f.someInt(7, int64(x.Given))
-	f.someInt(8, int64(x.TTL))
-	f.someInt(9, int64(x.Expires))
-	f.someText(10, x.Request)
-	f.someInt(11, int64(x.GraceEnd))
-	return f.b
-}
-
-func appendPayload(b []byte, x *task.Payload) []byte {
-	f := beginFields(b)
-	f.someUint(1, uint64(x.Encoding))
-	if len(x.Data) > 0 {
-		f.bytes(2, x.Data)
-	}
-	if x.Blobs != nil {
-		f.key(3)
-		f.b = appendBlobs(f.b, x.Blobs)
-	}
-	return f.b
+func (f *fields) lease(k byte, x *task.Lease) {
+	f.key(k)
+	g := beginFields(f.b)
+	g.uint(1, x.Token)
+	g.uint(2, x.Session)
+	g.uint(3, x.Seq)
+	g.text(4, x.Worker)
+	g.someText(5, x.Node)
+	g.someUint(6, x.Report)
+	g.someInt(7, int64(x.Given))
+	g.someInt(8, int64(x.TTL))
+	g.someInt(9, int64(x.Expires))
+	g.someText(10, x.Request)
+	g.someInt(11, int64(x.GraceEnd))
+	f.b = g.b
 }
 
 func (f *fields) payload(k byte, x *task.Payload) {
 	f.key(k)
-	f.b = appendPayload(f.b, x)
+	g := beginFields(f.b)
+	g.someUint(1, uint64(x.Encoding))
+	if len(x.Data) > 0 {
+		g.key(2)
+		g.b = head.AppendBytes(g.b, x.Data)
+	}
+	if x.Blobs != nil {
+		g.blobs(3, x.Blobs)
+	}
+	f.b = g.b
 }
 
 // somePayload leaves x out if it is empty.
@@ -208,8 +205,7 @@ func appendResult(b []byte, x *task.Result) ([]byte, bool) {
 }
 
 func (f *fields) snooze(x *task.Snooze) {
-	f.key(1)
-	f.b = appendKey(f.b, &x.Key)
+	f.taskKey(1, &x.Key)
 	f.uint(2, x.Token)
 	f.uint(3, x.Seq)
 	f.someInt(4, int64(x.At))
@@ -257,8 +253,7 @@ func appendTask(b []byte, x *task.Task) ([]byte, bool) {
 	f.somePayload(6, &x.Params)
 	f.somePayload(7, &x.Result)
 	if x.Error != nil {
-		f.key(8)
-		f.b = appendError(f.b, x.Error)
+		f.error(8, x.Error)
 	}
 	f.somePayload(9, &x.Progress)
 	f.somePayload(10, &x.Checkpoint)
@@ -268,12 +263,10 @@ func appendTask(b []byte, x *task.Task) ([]byte, bool) {
 	f.someInt(14, x.Failures)
 	f.someInt(15, x.LostCount)
 	if x.Lease != nil {
-		f.key(16)
-		f.b = appendLease(f.b, x.Lease)
+		f.lease(16, x.Lease)
 	}
 	if x.Ended != nil {
-		f.key(17)
-		f.b = appendEnded(f.b, x.Ended)
+		f.ended(17, x.Ended)
 	}
 	f.someInt(18, int64(x.Resubmit))
 	f.someText(19, x.CancelCode)

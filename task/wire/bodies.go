@@ -29,7 +29,7 @@ func Pack(cs []task.Command, fits func(size, bytes int) bool) (Bodies, error) {
 	each := make([]body, 0, len(cs))
 	bytes := 0
 	for i, c := range cs {
-		kind, err := kindFor(c)
+		kind, err := kindOf(c)
 		if err != nil {
 			return Bodies{}, fmt.Errorf("wire: command %d: %w", i, err)
 		}

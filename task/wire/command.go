@@ -6,19 +6,13 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// kindFor returns the kind of a command that can be in a log entry.
-func kindFor(c task.Command) (uint64, error) {
-	kind, err := kindOf(c)
-	if n := longest(c); err == nil && n > maxArray {
-		err = fmt.Errorf("a list of %d elements is too long for the log", n)
-	}
-	return kind, err
-}
-
-// appendBody encodes a command without the library, or else by it.
+// appendBody encodes a command without the library, or else by it. It refuses a command that no entry can hold.
 func appendBody(b []byte, c task.Command) ([]byte, error) {
 	if after, ok := appendCommand(b, c); ok {
 		return after, nil
+	}
+	if n := longest(c); n > maxArray {
+		return b, fmt.Errorf("a list of %d elements is too long for the log", n)
 	}
 	return appendByLibrary(b, c)
 }

@@ -446,23 +446,34 @@ func longestInTxnUpdate(x *task.TxnUpdate) (n int) {
 
 func longestInVersion(x *task.Version) int { return longestInPolicy(&x.Policy) }
 
-// appendCommand appends the encoding of c. It returns false if only the library can write c.
+// appendCommand appends the encoding of c. It returns false if only the library can write c, or nobody may: see longest.
 func appendCommand(b []byte, c task.Command) ([]byte, bool) {
 	f := beginFields(b)
 	switch x := c.(type) {
 	case task.Submit:
+		if longestInSubmit(&x) > maxArray {
+			return b, false
+		}
 		f.submit(&x)
 	case task.Assign:
 		f.assign(&x)
 	case task.Finish:
+		if longestInFinish(&x) > maxArray {
+			return b, false
+		}
 		f.finish(&x)
 	case task.Beat:
+		if longestInBeat(&x) > maxArray {
+			return b, false
+		}
 		f.beat(&x)
 	case task.Snooze:
+		if longestInSnooze(&x) > maxArray {
+			return b, false
+		}
 		f.snooze(&x)
 	case task.GiveBack:
-		f.key(1)
-		f.b = appendKey(f.b, &x.Key)
+		f.taskKey(1, &x.Key)
 		f.uint(2, x.Token)
 		f.someTrue(3, x.External)
 		f.someInt(4, x.Fuel)
