@@ -4,14 +4,14 @@ GO ?= go
 TAGS := urfave_cli_no_docs
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-# Tests: `make vet` vets them; without symbols they link in half the time; many wait for processes, so three packages share two cores.
-LEAN := -tags $(TAGS) -vet=off -ldflags '-s -w' -p 3
+# Tests: `make vet` vets them; without symbols they link in half the time; many wait for processes, so four packages share two cores.
+LEAN := -tags $(TAGS) -vet=off -ldflags '-s -w' -p 4
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare compare check fmt subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare compare check check-fast fmt subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,15 @@ demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 
 test: ## all tests
 	$(GO) test $(LEAN) -count 1 -timeout 15m ./... # -count 1: the cache does not know that real processes were built anew
+
+# Most of what an hour's work can break, in the least time. The cache leaves out what does not depend on a change. Left out for good: real
+# processes (-short), whole clusters in virtual time, and what the simulator must find and reach.
+LONG := /internal/(clustertest|e2e|linear|maintbench)$$
+SELDOM := ^Test(FindsSabotage|Reaches|ShapesAreBounded|Specification)$$
+
+check-fast: fmt ## for the loop of a day: format, vet, the house's rules, the fast tests that a change concerns
+	$(GO) vet -tags $(TAGS) ./...
+	$(GO) test $(LEAN) -short -skip '$(SELDOM)' $$($(GO) list ./... | grep -Ev '$(LONG)') | grep -Ev '^ok|no test files' ; exit $${PIPESTATUS[0]}
 
 # Into real processes the race detector does not look, and in one goroutine there is none to be found: that takes ten times as long for nothing.
 RACELESS := /internal/(e2e|linear|arch|sim|mutants|astool|rusttool)(/|$$)|/plugins/sdk$$
