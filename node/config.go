@@ -60,8 +60,9 @@ type Config struct {
 	// DrainTime is how long running attempts may go on at shutdown before they are stopped (0: the worker's default).
 	DrainTime time.Duration
 
-	// Maintenance configures the runs that remove what is no longer needed. It should be the same on all nodes: the
-	// leader's says how often a run begins, and the node that carries out the run takes the rest from its own.
+	// Maintenance configures the runs that remove what is no longer needed. It should be the same on all nodes. The
+	// leader's configuration says how often a run begins. The node that carries out the run takes the rest from its own
+	// configuration.
 	Maintenance maintain.Config
 
 	// LogBytes bounds the logs of attempts on this node's disk; default 256 MiB.

@@ -105,7 +105,7 @@ func (w *workers) run(ctx context.Context, run func(context.Context) error) {
 }
 
 // systemWorker configures the session of native behaviors (SPEC L5). Native behaviors act only by commands that carry
-// their token. So one that runs past its margin does no harm, and a member of the cluster need not end because of it.
+// their token. So a native guest that runs past its margin does no harm, and its node need not end because of it.
 func (n *Node) systemWorker(base worker.Config) worker.Config {
 	base.ID += "/system"
 	base.Dir = filepath.Join(n.cfg.Dir, "system")

@@ -15,7 +15,7 @@ import (
 type lane int
 
 const (
-	urgentLane lane = iota // what keeps alive, ends, or steers what is there already
+	urgentLane lane = iota // commands that keep alive, end, or steer what is there already
 	loadLane               // what clients add: to refuse it is safe, and soon heard of
 )
 
@@ -41,7 +41,7 @@ const (
 	urgentBytes    = maxGroupBytes * 3 / 4
 )
 
-// alwaysTaken is how many commands may wait whatever the rate: those that fit into the next group.
+// alwaysTaken is how many commands may wait whatever the rate is: as many as fit into the next group.
 const alwaysTaken = maxCommands
 
 // waiting is the queue of a lane.
@@ -73,8 +73,8 @@ func (w *waiting) took(commands, bytes int) {
 	w.bytes -= bytes
 }
 
-// pace is how fast entries with commands of the load lane come back. It counts only while commands wait: at other times
-// the rate is that of those who ask.
+// pace is how fast entries with commands of the load lane come back. It counts only while commands wait. At other times
+// the callers decide the rate.
 type pace struct {
 	commands float64
 	busy     time.Duration // the time in which they came back
@@ -82,7 +82,7 @@ type pace struct {
 	more     bool          // commands waited at that time
 }
 
-const paceMemory = time.Second // what is older counts half, what is twice as old a quarter
+const paceMemory = time.Second // older entries count half, and entries of twice this age a quarter
 
 // finished notes that an entry has come back: how many commands of the lane it had, and how many are left waiting.
 func (p *pace) finished(now time.Time, commands, left int) {
@@ -165,7 +165,7 @@ func (b *batcher) untilStale() (time.Duration, bool) {
 	return b.queueAge - b.now().Sub(c.queued), true
 }
 
-// unsent returns the first call of which no command is in an entry, or nil.
+// unsent returns the first call without any command in an entry, or nil.
 func (w *waiting) unsent() *call {
 	for _, c := range w.calls { // only the first call may be half sent
 		if c.next == 0 {

@@ -143,8 +143,8 @@ func (b *batcher) open(term *termState) {
 	b.mu.Unlock()
 }
 
-// close ends term, or any term if it is nil. It refuses further calls, and answers those that wait: nothing of them was
-// proposed in this term, except what is in entries already.
+// close ends term, or any term if it is nil. It refuses further calls. It answers the calls that wait: nothing of them
+// was proposed in this term, except what is in entries already.
 func (b *batcher) close(term *termState) {
 	b.mu.Lock()
 	if term != nil && b.term != term {
@@ -204,7 +204,7 @@ func (b *batcher) run(ctx context.Context, stamp *stamper) {
 	}
 }
 
-// group is what is sent at once.
+// group is a set of commands that are sent at once.
 type group struct {
 	entries  []*entry
 	commands int

@@ -3,13 +3,12 @@ package raftstore
 import "github.com/taskrt/taskrt/task"
 
 // Companion is asked, on the leader, for commands that go into the same log entry as others, behind them: an assignment
-// with the submit that it is for (SPEC T1). entry is what the entry holds so far; it must not be kept or changed. At
-// most room commands may be added. done is called once, by any goroutine, with what became of them. Neither function
-// may block, because everything that is proposed waits for it. A companion's command has no Origin and is never sent
-// again.
+// goes with its submit (SPEC T1). entry is what the entry holds so far. It must not be kept or changed. At most room
+// commands may be added. done is called once, by any goroutine, with the outcome of the commands. Neither function may
+// block, because every proposal waits for it. A companion's command has no Origin and is never sent again.
 type Companion func(entry []task.Proposal, room int) (cmds []task.Command, done func([]task.Result, error))
 
-// maxCompanions is how many commands an entry takes beyond those of its group.
+// maxCompanions is how many commands an entry takes beyond the commands of its group.
 const maxCompanions = 256
 
 // Accompany makes c the Companion that is asked from now on. With nil nobody is asked.

@@ -179,7 +179,7 @@ func (c *Config) raftConfig(notify chan bool) *raft.Config {
 	rc.HeartbeatTimeout, rc.ElectionTimeout = c.HeartbeatTimeout, c.ElectionTimeout
 	rc.LeaderLeaseTimeout, rc.CommitTimeout = c.LeaderLeaseTimeout, c.CommitTimeout
 	rc.MaxAppendEntries, rc.BatchApplyCh = maxAppendEntries, true
-	rc.ShutdownOnRemove = false // whoever removes a node stops it; raft must not vanish under the store
+	rc.ShutdownOnRemove = false // removing a node includes stopping it; raft must not vanish under the store
 	rc.NotifyCh = notify
 	rc.NoLegacyTelemetry = true
 	// snapshot.go triggers snapshots by bytes, where the library would count entries.

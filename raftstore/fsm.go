@@ -139,7 +139,7 @@ func (f *fsm) leveled() {
 	}
 }
 
-// reached wakes those who wait for index, under mu.
+// reached wakes the waits for index, under mu.
 func (f *fsm) reached(index uint64) {
 	f.applied = max(f.applied, index)
 	f.waits = slices.DeleteFunc(f.waits, func(w wait) bool {

@@ -29,7 +29,7 @@ type termState struct {
 
 // observeLeader follows raft's idea of who leads.
 func (s *Store) observeLeader(ctx context.Context) {
-	ch := make(chan raft.Observation, 16) // if it is full, one of those that wait in it will do
+	ch := make(chan raft.Observation, 16) // if it is full, an observation that waits in it will do
 	o := raft.NewObserver(ch, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {
 		case raft.LeaderObservation, raft.RaftState:

@@ -73,7 +73,8 @@ func (o *origins) forgotten(p *process) {
 	}
 }
 
-// proposals makes what is sent. Each sending gets a slice of its own: the former one may still lie in a queue.
+// proposals makes the proposals to send. Each sending gets a slice of its own, because the former slice may still lie
+// in a queue.
 func (o *origins) proposals(x *numbered, cmds []task.Command) []task.Proposal {
 	o.mu.Lock()
 	lowest := x.process.open.Front().Value.(*numbered).first

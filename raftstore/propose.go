@@ -214,7 +214,7 @@ func (s *Store) ended(ctx context.Context) error {
 	}
 }
 
-// attempt sends commands once, to whoever leads. No other place of the product forwards
+// attempt sends commands once, to the leader. No other place of the product forwards
 // (docs/architecture.md#forwarding-exists-in-one-place).
 func (s *Store) attempt(ctx context.Context, leader members.Leader, ps []task.Proposal, bodies wire.Bodies) ([]task.Result, error) {
 	switch {

@@ -63,8 +63,8 @@ func (s *Store) WaitIndex(ctx context.Context, index uint64) error {
 	}
 }
 
-// readIndex returns an index that covers everything acknowledged before the call. All who ask while a round is under
-// way share the next one.
+// readIndex returns an index that covers everything acknowledged before the call. All callers that come while a round
+// is under way share the next round.
 func (s *Store) readIndex(ctx context.Context) (uint64, error) {
 	var retry rpc.Backoff
 	for {

@@ -12,8 +12,8 @@ import (
 // handler answers the requests of other nodes.
 type handler struct{ store *Store }
 
-// Propose implements rpc.Handler. It queues forwarded commands. Whoever completes the call sends the answer: no
-// goroutine waits for it.
+// Propose implements rpc.Handler. It queues forwarded commands. The goroutine that completes the call sends the answer,
+// so no goroutine waits for it.
 func (h handler) Propose(body []byte, r rpc.Reply) {
 	ps, bodies, err := wire.DecodeProposals(body)
 	if err != nil {

@@ -261,7 +261,7 @@ func (s *Store) shut(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// wake wakes whoever waits for c, or looks at it next. c has room for one.
+// wake wakes the goroutine that waits for c. If none waits, the next look at c finds the news. c has room for one.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

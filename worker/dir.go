@@ -53,7 +53,7 @@ func openDir(path string) (*dir, error) {
 	if err := durable.MkdirAll(path); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	if err := os.Chmod(path, 0o700); err != nil { // it may have existed: who reads the secret can end our session
+	if err := os.Chmod(path, 0o700); err != nil { // it may have existed; a reader of the secret can end our session
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	lock, err := Lock(path)

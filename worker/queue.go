@@ -47,7 +47,7 @@ func (q *queue) join(r *run) {
 	}
 }
 
-// leave takes a run out, and reports whether the run was in the queue: whoever took it out concludes it.
+// leave takes a run out of the queue, and reports whether the run was in it. The caller that took it out concludes it.
 func (q *queue) leave(r *run) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -152,7 +152,7 @@ func (r *run) stop(cause error) {
 	}
 }
 
-// giveUp ends a run of which no guest code has run.
+// giveUp ends a run whose guest has not run.
 func (r *run) giveUp() {
 	r.conclude(nil)
 	r.done()

@@ -71,7 +71,7 @@ func New(cfg Config) (*Worker, error) {
 func (w *Worker) takesNothing() bool { return w.draining.Load() || w.cfg.Alone && w.taken.Load() }
 
 // Proof returns what the worker shows to the cluster to prove that its former process is dead. before is a number above
-// those of all Hellos of this process, and not above those of the next process (SPEC L6).
+// the numbers of all Hellos of this process, and not above the numbers of the next process (SPEC L6).
 func (w *Worker) Proof() (proof []byte, before uint64) {
 	return w.dir.proof, (w.dir.starts + 1) << helloBits
 }
@@ -98,7 +98,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.end(errWorkerStopped)
 	w.queue.close()
 	if err != nil {
-		return err // neither wait for what does not stop, nor unlock the directory
+		return err // some guests do not stop: do not wait for them, nor unlock the directory
 	}
 	w.wg.Wait()
 	w.dir.close()

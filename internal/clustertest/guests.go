@@ -27,7 +27,7 @@ type Job struct {
 	Where      string   // the worker
 	MaxFuel    int64    // of the behavior; 0: none
 	Fuel       int64    // what it says it used
-	Children   []string // JSON of what it submits with its success
+	Children   []string // JSON of the children that it submits with its success
 }
 
 // JobParams are the params of an operation's task, whatever its role is.

@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// generator makes up entries. It looks at the model to make most of them plausible. The others are what a cluster sees on
-// a bad day: repeats, late and reordered reports, wrong proofs, tokens of other tasks, clocks that jump.
+// generator makes up entries. It looks at the model to make most of them plausible. The other entries are a cluster's
+// bad day: repeats, late and reordered reports, wrong proofs, tokens of other tasks, clocks that jump.
 type generator struct {
 	rng     *rand.Rand
 	wall    task.Time

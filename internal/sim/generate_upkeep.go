@@ -100,7 +100,7 @@ func (g *generator) upkeepAtOnce(r *Run) []Op {
 	return ops
 }
 
-// runUpkeep makes what a run of maintenance does.
+// runUpkeep makes a command of a maintenance run.
 func (g *generator) runUpkeep(r *Run, t *task.Task) Op {
 	o := Op{Attempt: t.Attempt, Max: g.rng.Int64N(9)}
 	if g.percent(8) {

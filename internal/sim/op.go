@@ -89,7 +89,7 @@ type Op struct {
 
 	From string `json:"from,omitempty"` // import: what the parts name of that namespace, as it was after the last entry
 
-	// Blobs and maintenance; the attempt is that of the run.
+	// Blobs and maintenance. The attempt is the run's attempt.
 	Blob  string   `json:"blob,omitempty"`
 	Size  int64    `json:"size,omitempty"`
 	Blobs []string `json:"blobs,omitempty"`

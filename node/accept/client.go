@@ -33,7 +33,7 @@ const (
 	abandonFor = time.Minute
 )
 
-// Client brings the calls of one node to whoever leads, and asks them again when the leader changes. One link at a time
+// Client brings the calls of one node to the leader, and asks them again when the leader changes. One link at a time
 // carries all calls. Without calls there is no link and nothing to do.
 type Client struct {
 	cfg  Config
@@ -43,7 +43,7 @@ type Client struct {
 	calls     map[uint64]*Call
 	abandoned map[uint64]*abandoned
 	to        *link         // nil: not connected
-	settled   chan struct{} // nil, or closed when neither calls nor abandoned ones are left
+	settled   chan struct{} // nil, or closed when no calls are left, not even abandoned ones
 }
 
 // Call is one client that waits.
@@ -130,7 +130,7 @@ func (c *Client) Settled(ctx context.Context) {
 	}
 }
 
-// quietLocked reports whether nothing is open, and if so wakes those who wait in Settled.
+// quietLocked reports whether nothing is open. If so it wakes the callers of Settled.
 func (c *Client) quietLocked() bool {
 	if len(c.calls)+len(c.abandoned) > 0 {
 		return false
@@ -155,7 +155,7 @@ func (c *Client) quiet() bool {
 	return c.quietLocked()
 }
 
-// Run keeps a link to whoever leads while there are calls, until ctx ends.
+// Run keeps a link to the leader while there are calls, until ctx ends.
 func (c *Client) Run(ctx context.Context) {
 	pause := backoffMin
 	for ctx.Err() == nil {

@@ -136,7 +136,7 @@ func leave(left []waiting) {
 	}
 }
 
-// granted makes the answer to a call: leases, with what is left of each by the leader's lease clock.
+// granted makes the answer to a call: its leases, each with the time that is left by the leader's lease clock.
 func granted(m *task.Machine, now task.LeaseTime, call uint64, ts []*task.Task) Answer {
 	a := Answer{Call: call, Index: m.Index()}
 	for _, x := range ts {

@@ -18,8 +18,8 @@ type Replier interface {
 }
 
 // Table holds the accepts that wait for tasks at the leader, longest wait first. It is a plain value without goroutine
-// or clock, and only the leader's loop uses it. Each round of planning calls Free, then Planned, then Landed if
-// something was planned for those who wait.
+// or clock, and only the leader's loop uses it. Each round of planning calls Free and then Planned. It then calls
+// Landed if something was planned for these accepts.
 type Table struct {
 	waiters  map[Key]*waiter
 	calls    map[uint64]*waiter
@@ -46,7 +46,7 @@ type waiter struct {
 	left   []waiting
 }
 
-// waiting is one call, and who is told its answer. The calls in waiter.left were abandoned while tasks were being
+// waiting is one call and the node that gets its answer. The calls in waiter.left were abandoned while tasks were being
 // assigned.
 type waiting struct {
 	call   uint64
@@ -204,7 +204,8 @@ func (t *Table) giveBack(k Key, ts []*task.Task, left []waiting) Back {
 	return Back{Key: k, Tasks: ts, left: left}
 }
 
-// Returned tells those who abandoned b's leases that these are given back, and takes in the calls that came meanwhile.
+// Returned answers the calls that abandoned b's leases, because these are given back. It takes in the calls that came
+// meanwhile.
 func (t *Table) Returned(m *task.Machine, clock Clock, b Back) {
 	ps := t.backs[b.Key]
 	delete(t.backs, b.Key)

@@ -39,7 +39,7 @@ type Config struct {
 	Create func(dir, pattern string) (blob.TempFile, error)
 }
 
-// Files are the cluster's files as one node reaches them: its own, and those of the other members.
+// Files are the cluster's files as one node reaches them: its own files, and the files of the other members.
 type Files struct {
 	config  Config
 	disk    *blob.Store

@@ -14,8 +14,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// keeper looks after this node's files (SPEC M3). It fetches those that the log says are stored and that are not here,
-// modules first. It unlinks those that the log has dropped.
+// keeper looks after this node's files (SPEC M3). It fetches the files that the log says are stored and that are not
+// here, modules first. It unlinks the files that the log has dropped.
 type keeper struct {
 	keeperConfig
 	wake chan struct{} // something is in a queue
@@ -47,7 +47,7 @@ type want struct {
 const (
 	healers = 4 // fetches at the same time
 	// lookEvery is how often the keeper looks whether the folder is there. compareEvery is how often it looks at every
-	// file, for what is missing without anybody having asked for it.
+	// file, to find missing files that nobody has asked for.
 	lookEvery    = time.Minute
 	compareEvery = 15 * time.Minute
 	comparePage  = 1000

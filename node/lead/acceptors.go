@@ -59,7 +59,7 @@ func (a *acceptors) Drop(calls []uint64, to accept.Replier) {
 	a.loop.do(func() { a.table.Drop(to, calls) })
 }
 
-// landed goes on after a proposal of assignments. Some of them may be for those who wait here.
+// landed goes on after a proposal of assignments. Some of them may be for acceptors that wait here.
 func (a *acceptors) landed(assigns []task.Assign, rs []task.Result, err error) {
 	if err != nil && !retriable(err) {
 		a.table.Lost()

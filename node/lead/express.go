@@ -44,8 +44,8 @@ func newExpress(store Store) *express {
 	return &express{store: store, wake: make(chan struct{}, 1), flying: map[uint64]flight{}, versions: map[task.Key]runnable{}}
 }
 
-// close takes the offers back. It returns what is flying: assignments in entries that are not applied yet, or were just
-// now.
+// close takes the offers back. It returns the assignments that are flying: their entries are not applied yet, or were
+// not until just now.
 func (x *express) close() map[uint64]flight {
 	x.mu.Lock()
 	defer x.mu.Unlock()

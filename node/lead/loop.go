@@ -159,8 +159,8 @@ func (l *loop) event(e *task.Event, assigned map[uint64][]*task.Task) {
 	l.dirty = true
 }
 
-// pushFirst pushes what was assigned before a cancel or a halt is sent: a worker ignores those of tokens that it does
-// not know.
+// pushFirst pushes the assignments before a cancel or a halt is sent, because a worker ignores a cancel or a halt of a
+// token that it does not know.
 func (l *loop) pushFirst(w *workerStream, assigned map[uint64][]*task.Task) {
 	if ts := assigned[w.session]; len(ts) > 0 {
 		delete(assigned, w.session)

@@ -60,8 +60,8 @@ func (l *loop) plan() {
 	})
 }
 
-// free lists the workers that can take tasks: those that are connected and have credits which are not used up by what
-// is under way.
+// free lists the workers that can take tasks. They are connected, and assignments under way do not use up their
+// credits.
 func (l *loop) free(m *task.Machine, flying map[uint64]flight) []task.Free {
 	var free []task.Free
 	for id, w := range l.streams {

@@ -28,7 +28,7 @@ func (l *loop) attach(w *workerStream, heldTokens []uint64) {
 		if session = m.Session(w.session); session == nil {
 			return
 		}
-		w.pushed = session.Seq // what is assigned from now on comes as an event
+		w.pushed = session.Seq // later assignments come as events
 		for _, t := range m.Leases(w.session) {
 			current[t.Lease.Token] = true
 			if !held[t.Lease.Token] {
@@ -156,8 +156,8 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 	}
 }
 
-// prepare tells a worker which modules it will need: those of active versions, and of versions that tasks are pinned
-// to. A worker that is alone runs only suspects: tellSuspects tells it of their modules.
+// prepare tells a worker which modules it will need: the modules of active versions, and of versions that tasks are
+// pinned to. A worker that is alone runs only suspects, and tellSuspects tells it of their modules.
 func (l *loop) prepare(w *workerStream) {
 	if w.alone {
 		return

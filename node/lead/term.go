@@ -93,7 +93,7 @@ type refusal stream.Refused
 func (r *refusal) Error() string { return r.Code + ": " + r.Message }
 
 // admit opens a session, or renews the session that the worker still holds (SPEC L2, L6). A session goes on only with
-// its proof: who merely knows its number gets nothing.
+// its proof. A worker that only knows the session's number gets nothing.
 func (t *term) admit(hello *stream.Hello) (*task.Session, error) {
 	if hello.Worker == "" || hello.Slots < 0 || hello.Leases < 0 || len(hello.Proof) == 0 {
 		return nil, &refusal{Code: string(task.InvalidCommand), Message: "worker, slots or proof missing"}

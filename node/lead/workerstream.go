@@ -92,7 +92,7 @@ func (w *workerStream) isShort(module string, index int32) bool {
 	return w.short[stream.Behavior{Module: module, Index: index}]
 }
 
-// progress tells those who watch what progress is on its way to the log (SPEC W3).
+// progress tells the watchers what progress is on its way to the log (SPEC W3).
 func (w *workerStream) progress(ps []stream.Progress) {
 	ls := make([]watch.Live, 0, len(ps))
 	for _, p := range ps {

@@ -25,7 +25,8 @@ type Disks interface {
 	// Files lists what a member keeps behind the name after, in an order of its own. If it returns fewer than limit
 	// there are no more. ErrUnreachable says that the member does not answer.
 	Files(ctx context.Context, member string, what Area, after string, limit int) ([]File, error)
-	// DropLogs deletes logs of a member that were last written before a time. Its errors are those of Files.
+	// DropLogs deletes logs of a member that were last written before a time. Its errors mean the same as the errors of
+	// Files.
 	DropLogs(ctx context.Context, member string, token uint64, before task.Time, names []string) (int64, error)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// counts are what a run did, by kind and namespace (SPEC M4).
+// counts say what a run did, by kind and namespace (SPEC M4).
 type counts map[[2]string]*task.ObjectCount
 
 // of returns the line of a kind and a namespace.

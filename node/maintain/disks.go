@@ -12,8 +12,8 @@ import (
 var ErrUnreachable = errors.New("maintain: the member cannot be reached")
 
 // eachFile shows what all members keep in an area. A member that cannot be reached is passed over, and the run says so:
-// the next run finds what is left over there. An answer that is an error makes the step fail (SPEC M3): the disk is not
-// what the run takes it for.
+// the next run finds the member's leftovers. If a member answers with an error the step fails (SPEC M3), because the
+// disk is not what the run takes it for.
 func (r *Run) eachFile(ctx context.Context, what Area, see func(member string, fs []File) error) error {
 	for _, member := range r.disks.Members() {
 		after := ""

@@ -9,7 +9,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// The false-positive rates of SPEC M3: the one that a filter is made for, and the one above which nothing is deleted.
+// The false-positive rates of SPEC M3. A filter is made for wantRate. A run whose filter exceeds maxRate deletes
+// nothing.
 const (
 	wantRate = 1e-5
 	maxRate  = 5e-5
@@ -30,7 +31,8 @@ func newFilter(items int64) *filter {
 	return f
 }
 
-// sizeFor returns how many marks a filter should be made for: 1.1 times those of the last run that counted them.
+// sizeFor returns how many marks a filter should be made for: 1.1 times the marks of the last run that counted its
+// marks.
 func sizeFor(runs []*task.MaintenanceRun, minimum int64) int64 {
 	for _, run := range runs { // newest first
 		if n := run.Filter.Items; n > 0 {

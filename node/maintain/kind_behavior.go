@@ -76,7 +76,8 @@ func (r *Run) dropBehavior(ctx context.Context, o *Object) (gone bool, err error
 	}
 }
 
-// versionKind is for versions of behaviors. The last versions are kept, and those that tasks are pinned to (SPEC B2).
+// versionKind is for versions of behaviors. The last versions are kept, and also the versions that tasks are pinned to
+// (SPEC B2).
 type versionKind struct{}
 
 func (versionKind) Name() string { return "version" }
@@ -146,7 +147,7 @@ func (versionKind) Delete(ctx context.Context, r *Run, os []Object) (int64, erro
 	return done, nil
 }
 
-// eachBehavior shows all behaviors, also deleted ones that still have something.
+// eachBehavior shows all behaviors, even deleted behaviors that still have something.
 func eachBehavior(ctx context.Context, r *Run, see func(*task.Behavior) error) error {
 	var after task.Key
 	for {

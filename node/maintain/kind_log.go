@@ -10,7 +10,8 @@ import (
 )
 
 // logKind is for the logs of tasks' attempts on the disks of members. A log is kept as long as its task. A member that
-// is up removes the logs of tasks that go; what is left are logs of tasks that went while the member was down.
+// is up removes the log of a task that goes. So the logs that are left belong to tasks that went while the member was
+// down.
 type logKind struct{}
 
 func (logKind) Name() string { return "log" }

@@ -30,7 +30,8 @@ func (namespaceKind) Scan(ctx context.Context, r *Run, found func(Object) error)
 // namespaceObject makes an object that is in no namespace: otherwise a namespace in PURGING would hide itself.
 func namespaceObject(n *task.Namespace) Object { return Object{Kind: "namespace", Name: n.Name} }
 
-// Delete forgets PURGED namespaces. The machine refuses to forget one that was created anew meanwhile, and it stays.
+// Delete forgets PURGED namespaces. If a namespace was created anew meanwhile the machine refuses to forget it, and it
+// stays.
 func (namespaceKind) Delete(ctx context.Context, r *Run, os []Object) (int64, error) {
 	done := int64(0)
 	for _, o := range os {

@@ -21,8 +21,8 @@ func (taskKind) Mark(ctx context.Context, r *Run, keep func(Object) error) error
 	}
 	return eachTask(ctx, r, func(t *task.Task) error {
 		if t.Attempt > 0 {
-			// Keep also the log of a task that may go: the task might be rerun meanwhile. Whoever removes a task removes
-			// its log.
+			// Keep also the log of a task that may go, because the task might be rerun meanwhile. The removal of a task
+			// removes its log.
 			if err := keep(logObject(t.Key())); err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ func (a retention) covers(success bool, finished, now task.Time) bool {
 	return keep < 0 || int64(finished) > math.MaxInt64-int64(keep) || finished+task.Time(keep) > now
 }
 
-// retentions looks each behavior up once, so that what a run decides by does not change meanwhile.
+// retentions looks up each behavior once, so that the policy by which a run decides does not change meanwhile.
 type retentions struct {
 	run   *Run
 	known map[task.Key]retention

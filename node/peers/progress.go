@@ -14,7 +14,7 @@ import (
 )
 
 // Progress brings progress that is not in the log to the nodes at which somebody watches (SPEC W3). It comes from the
-// leader, whom the workers tell. Nothing depends on it: what is lost on the way comes with the next renewal.
+// leader, because workers tell the leader. Nothing depends on it: lost progress comes with the next renewal.
 type Progress struct {
 	net    mux.Network
 	feed   *watch.Feed
@@ -85,7 +85,7 @@ func (l *Progress) serve(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// Run listens to whoever leads, as long as somebody watches here and another node leads.
+// Run listens to the leader, as long as somebody watches here and another node leads.
 func (l *Progress) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		on, wanted := l.feed.Wanted()

@@ -15,8 +15,9 @@ import (
 // settleTimeout bounds how long the end of a wait may take. The leader answers after its next round of planning.
 const settleTimeout = 10 * time.Second
 
-// Accept implements api.Service (SPEC J2). The leader coordinates: it knows who waits in the whole cluster, and leases
-// are given in one way only. This node brings the question to the leader, and to the next leader if that one dies.
+// Accept implements api.Service (SPEC J2). The leader coordinates: it knows all waiting accepts of the cluster, and
+// leases are given in one way only. This node brings the question to the leader, and to the next leader if that leader
+// dies.
 func (svc *Service) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error) {
 	if err := r.Check(); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// The kinds of behaviors: those that a module implements, and external ones (SPEC B7).
+// The kinds of behaviors: behaviors that a module implements, and external behaviors (SPEC B7).
 const (
 	kindWasm     = "wasm"
 	kindExternal = manifest.KindExternal
@@ -144,8 +144,8 @@ func (svc *Service) PutBehavior(ctx context.Context, r api.PutBehaviorRequest) (
 	return &api.PutBehaviorReply{Behavior: d, Created: res.Outcome == task.SubmitCreated}, err
 }
 
-// policyError turns what is wrong with a definition into a 400 that names the field, because the definition is a JSON
-// body, no upload.
+// policyError turns an error in a definition into a 400 that names the field, because the definition is a JSON body, no
+// upload.
 func policyError(err error) error {
 	e := view.Error(uploadError(err))
 	if e.Code != string(upload.BadManifest) {

@@ -103,9 +103,9 @@ func EventEncoder(local func(func(*task.Machine))) func(*watch.Change) []byte {
 	}
 }
 
-// completeEvent adds to a record what only the state can tell. An event is encoded once and told to whoever comes,
-// whenever. The times of a lease may be in it, because a renewal only moves them on. How much is left of the lease may
-// not.
+// completeEvent adds to a record what only the state can tell. An event is encoded once and told to any subscriber at
+// any time. So the times of a lease may be in it, because a renewal only moves them on. The time that is left of the
+// lease may not.
 func completeEvent(m *task.Machine, t *task.Task, shown *api.Task) {
 	if t.Role != task.RoleNone {
 		shown.Params, shown.ParamsBase64 = view.Payload(view.Params(m, t))

@@ -55,8 +55,8 @@ func (svc *Service) seedOnDemand(ctx context.Context) error {
 // hurry.
 const hurryTimeout = 5 * time.Second
 
-// hurry makes maintenance run now, for what a request has left to it (SPEC B8, N1). While a run goes on hurry changes
-// nothing: if that run has not seen what there is to do, it asks for another at its end. The request itself is done by
+// hurry makes maintenance run now, because a request has left work to it (SPEC B8, N1). While a run goes on hurry
+// changes nothing: a run that has not seen the work asks for another run at its end. The request itself is done by
 // then. So a client that has gone does not stop hurry, and a client that waits is not held up by a cluster that has
 // lost its leader meanwhile.
 func (svc *Service) hurry(ctx context.Context) {

@@ -33,8 +33,8 @@ func (svc *Service) Namespaces(ctx context.Context) ([]api.Namespace, error) {
 	return all, nil
 }
 
-// Namespace implements api.Service. A PURGED namespace is shown for as long as it is remembered, so that who purged it
-// can see that the purge is over.
+// Namespace implements api.Service. A PURGED namespace is shown for as long as it is remembered, so that the caller who
+// purged it can see that the purge is over.
 func (svc *Service) Namespace(ctx context.Context, name string) (*api.Namespace, error) {
 	if err := api.CheckNamespaceName(name); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (svc *Service) changeNamespace(ctx context.Context, cmd task.Command) (*api
 const maxExports = 4
 
 // ExportNamespace implements api.Service (SPEC M5). It exports one state of the cluster, at least as new as everything
-// that was acknowledged before. What happens meanwhile neither waits for the export nor shows in it.
+// that was acknowledged before. Changes that happen meanwhile do not wait for the export, and do not show in it.
 func (svc *Service) ExportNamespace(ctx context.Context, r api.ExportRequest) (io.ReadCloser, error) {
 	if err := api.CheckNamespaceName(r.Name); err != nil {
 		return nil, err
@@ -196,8 +196,7 @@ func (t importTarget) DeterministicID(ctx context.Context, namespace, behavior s
 // importPause is how long an import waits when too much is waiting to be written.
 const importPause = 100 * time.Millisecond
 
-// Propose implements spaces.Target. If the outcome is unknown the import ends: whoever imports again goes on where this
-// import ended.
+// Propose implements spaces.Target. If the outcome is unknown the import ends. A second import goes on where it ended.
 func (t importTarget) Propose(ctx context.Context, c task.Command) (task.Result, error) {
 	if err := t.checkModules(ctx, c); err != nil {
 		return task.Result{}, err

@@ -11,8 +11,8 @@ import (
 // Quotas are decided where a command is applied. But a submit that is certainly over its namespace's submits_per_second
 // is refused before it is proposed: a flood of refused submits would fill the log, and hold up everybody else.
 
-// rate refuses a submit that this node's state would refuse for its namespace's rate. A submit that passes is counted
-// among those of its request.
+// rate refuses a submit that this node's state would refuse for its namespace's rate. A submit that passes counts as
+// one of its request's submits.
 func (c *checks) rate(cmd *task.Submit) error {
 	var submits int64
 	var over *task.Namespace

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/text/message"
 )
 
-// schemas checks what comes over HTTP against the JSON Schemas of behaviors. A check is bounded by the size of the
-// value, and nothing interrupts it: what a request can carry may take seconds. So large values take turns, and a
+// schemas checks values of HTTP requests against the JSON Schemas of behaviors. A check is bounded by the size of the
+// value, and nothing interrupts it: the largest value of a request may take seconds. So large values take turns, and a
 // request that ends while it waits is passed over. Clients that come and go cost one processor at most.
 type schemas struct {
 	compiled manifest.Schemas

@@ -116,6 +116,6 @@ func New(c Config) *Service {
 	}
 }
 
-// EndWaits ends the requests that wait, and refuses those that would wait, because the node begins to stop. It must be
+// EndWaits ends all waiting requests and refuses requests that would wait, because the node begins to stop. It must be
 // called once.
 func (svc *Service) EndWaits() { close(svc.closing) }

@@ -139,7 +139,7 @@ type batch struct {
 	rs      []api.SubmitRequest
 	out     []api.SubmitResult
 	replies []taskReply    // what out points to
-	cmds    []task.Command // of this round, nil for what is answered; an idempotency key knows a task by its place here
+	cmds    []task.Command // of this round, nil if answered; an idempotency key knows a task by its place here
 	todo    []int          // tasks that have no answer yet
 }
 

@@ -35,8 +35,8 @@ func (v State) Operation(o *task.Operation) *api.Operation {
 	return a
 }
 
-// counts returns the record's counts. If it has none they are those of the same operation in the state, or else those
-// of an operation that has just begun.
+// counts returns the record's counts. If the record has no counts, it returns the counts of the same operation in the
+// state, or else the counts of an operation that has just begun.
 func (v State) counts(o *task.Operation) api.OperationCounts {
 	if o.Counts == (task.OperationCounts{}) && v.m != nil {
 		if now := v.m.Operation(o.Key()); now != nil && now.CreatedRev == o.CreatedRev {

@@ -17,10 +17,10 @@ type Subscription interface {
 	Close()
 }
 
-// Dispatcher hands this node's events to those who wait for a task (SPEC W1) or an operation. One subscription serves
-// all of them, so that waiting costs nothing per change of other tasks. Whoever waits registers first and reads the
-// state afterwards, so that no change falls between the two. Changes reach those who watch (SPEC W3) first. So a waiter
-// finds in the history of changes whatever the dispatcher did not hand to it.
+// Dispatcher hands this node's events to the waits for tasks (SPEC W1) and operations. One subscription serves all
+// waits, so a wait costs nothing per change of other tasks. A caller registers first and reads the state afterwards, so
+// that no change falls between the two. Changes reach the watchers (SPEC W3) first. So a waiter finds in the history of
+// changes whatever the dispatcher did not hand to it.
 type Dispatcher struct {
 	subscribe func() Subscription
 	local     func(func(*task.Machine))
@@ -135,7 +135,7 @@ func (d *Dispatcher) dispatch(e *task.Event) {
 	}
 }
 
-// recheck shows the present state to everybody who waits, because events may be missed before a subscription begins.
+// recheck shows the present state to every waiter, because events may be missed before a subscription begins.
 func (d *Dispatcher) recheck() {
 	d.operations.recheck(d.local)
 	var ws []*Waiter

@@ -7,15 +7,15 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// operationWaits holds those who wait for an operation on this node. The dispatcher hands them the events of
-// operations, so that waiting costs nothing per change of a task.
+// operationWaits holds this node's waits for operations. The dispatcher hands them the events of operations, so that a
+// wait costs nothing per change of a task.
 type operationWaits struct {
 	mu      sync.Mutex
 	waiters map[task.Key]map[*OperationWaiter]struct{}
 }
 
-// OperationWaiter waits for one operation. As with tasks, whoever waits registers first, then reads the state and
-// starts with it. So no change falls between the two, and no change counts that is older than what was read.
+// OperationWaiter waits for one operation. As with tasks, its caller registers first, then reads the state and starts
+// with it. So no change falls between the two, and changes that are older than the state do not count.
 type OperationWaiter struct {
 	waits *operationWaits
 	key   task.Key

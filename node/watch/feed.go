@@ -15,15 +15,15 @@ type Config struct {
 	// Encode makes the JSON of an event. It is called once per change, however many subscribers want the change. For a
 	// task of an operation it is called once for each subscriber.
 	Encode func(*Change) []byte
-	// Entries and Bytes bound what is kept; default 65,536 changes and 64 MiB. Three quarters of the bytes are for all
-	// changes, encoded; the rest is for those that somebody looks at.
+	// Entries and Bytes bound the kept changes. The defaults are 65,536 changes and 64 MiB. Three quarters of the bytes
+	// are for all changes, encoded. The rest is for the changes that somebody looks at.
 	Entries, Bytes int
 	// Subscribers bounds the subscribers; default 20,000. IDs bounds the IDs that all subscribers together name; default
 	// 1,048,576.
 	Subscribers, IDs int
 }
 
-// Feed is one node's recent changes and those who follow them.
+// Feed is one node's recent changes with their subscribers.
 type Feed struct {
 	config Config
 
@@ -83,9 +83,9 @@ func (f *Feed) isClosed() bool {
 	}
 }
 
-// Restart says that changes may have been missed. rev is the state's rev, read after subscribing to the events: the
-// events that follow are those after rev. Subscribers get Reset, except those that are known to have seen everything up
-// to rev.
+// Restart says that changes may have been missed. rev is the state's rev, read after subscribing to the events. The
+// events that follow have higher revs. Subscribers get Reset, except subscribers that are known to have seen everything
+// up to rev.
 func (f *Feed) Restart(rev uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -29,7 +29,7 @@ func (f *Filter) selects(namespace, id, behavior, parent []byte) bool {
 
 // index finds the subscribers that a change may concern without asking all of them. Each stands under the most
 // selective of its filters. A subscriber that does not ask for IDs stands there only while it has nothing to look at.
-// So if thousands follow everything, those that are not quick enough cost a change nothing.
+// So if thousands follow everything, a change costs nothing for the subscribers that are not quick enough.
 type index struct {
 	ids       map[task.Key]group
 	parents   map[task.Key]group

@@ -49,8 +49,9 @@ type slot struct {
 	parent   uint32 // offset of the parent in the record
 }
 
-// ring holds the last changes, without pointers. Changes are numbered: first is the number of the oldest, next that of
-// the one to come. A ring of n slots keeps at most n changes, and at most maxBytes of records unless there is only one.
+// ring holds the last changes, without pointers. Changes are numbered: first is the number of the oldest change, and
+// next is the number of the change to come. A ring of n slots keeps at most n changes. It keeps at most maxBytes of
+// records, unless there is only one.
 type ring struct {
 	slots       []slot
 	records     slab

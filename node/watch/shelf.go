@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// shown is a change that somebody looks at. The first who wants it decodes its record and makes its JSON, for all. For
-// a task of an operation the JSON is made for each.
+// shown is a change that somebody looks at. The first reader decodes its record and makes its JSON, for all readers.
+// The JSON of an operation's task is made for each reader.
 type shown struct {
 	slot
 	record []byte // nil once change is known
@@ -36,7 +36,7 @@ func (x *shown) encoded(encode func(*Change) []byte) []byte {
 	return x.json
 }
 
-// shelf keeps what was looked at lately, because those who follow all that happens look at the same changes.
+// shelf keeps the changes that were looked at lately, because all subscribers without filters look at the same changes.
 type shelf struct {
 	mu       sync.RWMutex
 	changes  map[uint64]*shown
@@ -71,7 +71,7 @@ func (s *shelf) get(r *ring, n uint64) *shown {
 	return x
 }
 
-// put keeps c, the change with number n, for those who are about to look at it.
+// put keeps c, the change with number n, for subscribers that are about to look at it.
 func (s *shelf) put(r *ring, n uint64, c Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Event is what a subscriber gets. Whoever comes back names the ID of the last event that had one, or 0 if a Reset came
-// after it: between a Reset and the last of the states that follow it there is no place to go on from.
+// Event is what a subscriber gets. A subscriber that comes back names the ID of the last event that had one, or 0 if a
+// Reset came after it. Between a Reset and the last of its states there is no place to go on from.
 type Event struct {
 	Kind Kind
 	ID   uint64 // the rev to go on from; 0: none

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// gate counts those who wait for an answer of raft. Raft does not answer what is in its queues when it shuts down, so
-// nobody may wait by then: closing the gate keeps newcomers out, and waits for those inside.
+// gate counts the callers that wait for an answer of raft. Raft does not answer what is in its queues when it shuts
+// down, so nobody may wait by then. Closing the gate keeps newcomers out, and waits for the callers inside.
 type gate struct {
 	mu   sync.Mutex
 	shut bool

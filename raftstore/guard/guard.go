@@ -179,8 +179,8 @@ func (r *Raft) Leave() { r.gate.leave() }
 // Ask waits for the answer to a request to raft. After Bar it returns raft.ErrRaftShutdown.
 func (r *Raft) Ask(request func() raft.Future) error { return r.gate.ask(request) }
 
-// Bar lets nobody ask raft any longer, and waits for those who have asked, but not longer than patience: a disk that
-// hangs may keep raft from answering for ever. It reports whether nobody waits.
+// Bar lets nobody ask raft any longer. It waits for callers that have asked, but not longer than patience, because a
+// disk that hangs may keep raft from answering for ever. It reports whether nobody waits.
 func (r *Raft) Bar(patience time.Duration) bool { return r.gate.close(patience) }
 
 // Abandon ends all waiting for the disk, and lets nothing more be written, as if the node had died.
@@ -210,7 +210,7 @@ func (r *Raft) Stop(wait func(f func()) bool) error {
 	return nil
 }
 
-// wake wakes whoever waits for c, or looks at it next. c has room for one.
+// wake wakes the goroutine that waits for c. If none waits, the next look at c finds the news. c has room for one.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

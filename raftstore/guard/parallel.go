@@ -59,8 +59,8 @@ func (l *parallelLog) close() {
 	<-l.ended
 }
 
-// abandon ends all waiting, and takes nothing more: the node stops as if it had died. Nobody was promised what is
-// pending.
+// abandon ends all waiting, and takes nothing more: the node stops as if it had died. Nobody was promised the pending
+// entries.
 func (l *parallelLog) abandon(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +118,7 @@ func (l *parallelLog) write() bool {
 	return err == nil
 }
 
-// progress wakes those who wait, under mu.
+// progress wakes the goroutines that wait, under mu.
 func (l *parallelLog) progress() {
 	close(l.moved)
 	l.moved = make(chan struct{})
@@ -229,8 +229,8 @@ func (l *parallelLog) DeleteRange(first, last uint64) error {
 // flush returns once everything that is pending now is durable.
 func (l *parallelLog) flush() error { return l.wait(math.MaxUint64) }
 
-// wait returns once the log is durable up to index, or up to its present end. Its error is that of a write that failed,
-// or errLogClosed.
+// wait returns once the log is durable up to index, or up to its present end. It returns the error of a write that
+// failed, or errLogClosed.
 func (l *parallelLog) wait(index uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

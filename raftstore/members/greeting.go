@@ -150,9 +150,8 @@ func (m *Members) settleOnce(ctx context.Context) (progress bool) {
 	return progress
 }
 
-// toGreet lists the addresses to greet. For a member they are those of members that do not know its address yet, and
-// those of Join while there is such a member. For a node that is no member they are all known addresses, and those of
-// Join.
+// toGreet lists the addresses to greet. A member greets the members that do not know its address yet, and the addresses
+// of Join while there is such a member. A node that is no member greets all known addresses and the addresses of Join.
 func (m *Members) toGreet(member bool) []Peer {
 	var ps []Peer
 	missing := !member
@@ -185,7 +184,7 @@ func (m *Members) toGreet(member bool) []Peer {
 	return slices.CompactFunc(ps, func(a, b Peer) bool { return a.Addr == b.Addr })
 }
 
-// greet says hello to whoever lives at p.Addr.
+// greet says hello to the node at p.Addr.
 func (m *Members) greet(ctx context.Context, p Peer, join bool) (helloReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -101,8 +101,8 @@ func (m *Members) allKnow(ctx context.Context, level uint64, since map[string]ti
 	return all
 }
 
-// Holding lists the members that keep the level from being raised to next: those that do not know next, and those that
-// hold the level back, as they said when they started.
+// Holding lists the members that keep the level from being raised to next: members that do not know next, and members
+// that hold the level back, as they said when they started.
 func (m *Members) Holding(next uint64) (ids []string) {
 	for _, srv := range m.raft.Servers() {
 		if p, ok := m.book.Lookup(string(srv.Address)); !ok || p.Level < next || p.Hold {

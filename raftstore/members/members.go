@@ -197,7 +197,7 @@ func AskVoters[A any](ctx context.Context, m *Members, kind byte, question any) 
 	return voters, asked, member, out
 }
 
-// wake wakes whoever waits for c, or looks at it next. c has room for one.
+// wake wakes the goroutine that waits for c. If none waits, the next look at c finds the news. c has room for one.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -16,7 +16,7 @@ import (
 
 type greeting struct {
 	From string `cbor:"1,keyasint"`           // identity
-	To   string `cbor:"2,keyasint,omitempty"` // identity; "": whoever lives at the address
+	To   string `cbor:"2,keyasint,omitempty"` // identity; "": any node at the address
 }
 
 // StatusError is an answer other than StatusOK.
@@ -93,7 +93,7 @@ func (cs *Clients) Lost(ctx context.Context, addr, identity string, gone <-chan 
 	return c.lost, nil
 }
 
-// Call sends one request to identity ("": whoever lives there) at addr and returns the body of the answer. It gives up
+// Call sends one request to identity at addr ("": to any node there) and returns the body of the answer. It gives up
 // when gone is closed (nil: never), because the caller has no more use for an answer from there. The error is a
 // NotSentError if the request did not leave this process, and a StatusError if it was refused.
 func (cs *Clients) Call(ctx context.Context, addr, identity string, kind byte, body []byte, gone <-chan struct{}) ([]byte, error) {

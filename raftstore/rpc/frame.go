@@ -44,9 +44,9 @@ func readFrame(r *bufio.Reader) (frame, error) {
 	return f, err
 }
 
-// frameWriter writes frames to a connection, and never makes the caller wait for the peer. One goroutine writes what is
-// queued, and flushes when the queue is empty. The senders bound the queue: a request waits for its answer, an answer
-// for its request.
+// frameWriter writes frames to a connection. It never makes the caller wait for the peer. One goroutine writes the
+// queued frames, and flushes when the queue is empty. The senders bound the queue: a request waits for its answer, an
+// answer for its request.
 type frameWriter struct {
 	conn    net.Conn
 	timeout time.Duration

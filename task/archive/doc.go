@@ -33,7 +33,7 @@ const (
 	lineTask      = "task"
 	lineRecord    = "record"
 	lineEnd       = "end"
-	lineError     = "error" // instead of the end: why there is none
+	lineError     = "error" // stands instead of the end, and says why
 )
 
 // Error says what is wrong with an export, and where.

@@ -68,7 +68,7 @@ func (e *LinesError) Lines() string {
 	return fmt.Sprintf("lines %d to %d", e.First, e.Last)
 }
 
-// Taken counts the records that were taken up, and those that were there already.
+// Taken counts the records that were taken up, and the records that were there already.
 type Taken struct {
 	Counts
 	Skipped  int64
@@ -117,7 +117,7 @@ type importer struct {
 	namespace string
 	taken     Taken
 
-	modules map[string]*task.Module // those that were read: each goes with the behaviors that need it
+	modules map[string]*task.Module // the modules that were read; each goes with its behaviors
 	held    int                     // bytes of their lines
 
 	batch []entry // of one kind

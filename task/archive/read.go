@@ -18,8 +18,8 @@ type reader struct {
 	line   int64 // number of the last line that was read, from 1
 	buf    []byte
 	header Header
-	counts Counts // of what was read
-	unread int64  // lines of which nobody knows what they were
+	counts Counts // counts what was read
+	unread int64  // lines of an unknown kind
 	forms  forms
 }
 
@@ -193,7 +193,8 @@ func (r *reader) end(value json.RawMessage) error {
 	return r.errorf("something follows the end")
 }
 
-// accounted reports whether the records that came are those that the end counts; lines that could not be read are included.
+// accounted reports whether the end's counts can be right: no more records came than they say, and no more are missing
+// than lines could not be read.
 func (r *reader) accounted(told *Counts) bool {
 	a, b, missing := reflect.ValueOf(*told), reflect.ValueOf(r.counts), int64(0)
 	for i := range a.NumField() {

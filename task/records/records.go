@@ -51,7 +51,7 @@ type Set struct {
 
 type page = [128]row
 
-// row is a record: 56 bytes and those of its data. The name of the group is shared.
+// row is a record: 56 bytes and the bytes of its data. The name of the group is shared.
 type row struct {
 	id        uint64
 	owner     int64
@@ -121,7 +121,7 @@ func (s *Set) Remove(id uint64) (Record, bool) {
 }
 
 // Available returns how many records of a group are available at now, which is not before any time given to it or to
-// Add. It is a write: what has become available since is noted.
+// Add. It is a write: it notes the records that have become available since.
 func (s *Set) Available(name string, now int64) int {
 	g := s.groups[name]
 	if g == nil {
@@ -150,7 +150,7 @@ func (s *Set) Group(name string, all bool, at int64) iter.Seq[Record] {
 			return
 		}
 		next := g.future.Head()
-		noted := next == nil || next.Key > at // what is available has been noted: pass over the rest
+		noted := next == nil || next.Key > at // the available records have been noted: pass over the rest
 		c := s.rows.Finder()
 		for i := range g.chunks {
 			if !all && noted && g.chunks[i].open == 0 {

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Arena holds records, which are bytes with their length in front, in chunks that are only appended to. What was
-// written stays as it is, for whoever froze the arena and for whoever was handed a part of a record. A record that was
-// given up is dead. When much is dead, what is alive in the emptiest chunks is written again, and the chunks are let
-// go.
+// Arena holds records, which are bytes with their length in front, in chunks that are only appended to. Written bytes
+// stay as they are: a frozen arena reads them, and so does a caller that was handed a part of a record. A record that
+// was given up is dead. When much is dead, the live records of the emptiest chunks are written again, and the chunks
+// are let go.
 type Arena struct {
 	chunks [][]byte   // nil: no chunk has this number
 	use    []chunkUse // of chunks; nil in a frozen arena, which is only read
@@ -128,8 +128,9 @@ func (a *Arena) dropChunk(chunk int) {
 // compactLooks bounds the chunks that one call of Compact looks at.
 const compactLooks = 64
 
-// Compact writes again what is alive in one chunk, if more than a quarter as much is dead as is alive. owner returns
-// where the owner of a record keeps its Ref, which Compact overwrites; nil: the record is dead.
+// Compact writes again the live records of one chunk, if the dead bytes exceed a quarter of the live bytes by more than
+// DeadBytes. owner returns where the owner of a record keeps its Ref, which Compact overwrites. It returns nil if the
+// record is dead.
 func (a *Arena) Compact(owner func(at Ref, record []byte) *Ref) {
 	if a.dead <= a.alive/4+DeadBytes {
 		return

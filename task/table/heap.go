@@ -18,7 +18,7 @@ type Place interface{ *Pos | Untold }
 // Node is an item and its order: by Key, then by Tie. Tie is unique within a heap if the order of two items must not
 // depend on history. Place points into the item, so that a node can be moved without knowing the item's type.
 type Node[P Place, T cmp.Ordered, I any] struct {
-	Item  I // Item and Place come first: those of no size take no room
+	Item  I // Item and Place come first: there a type of no size takes no room
 	Place P
 	Key   int64
 	Tie   T

@@ -69,7 +69,7 @@ func (s *Slab[T]) addPage() {
 	s.pages[no] = &slabPage[T]{free: allFree(), open: len(s.open)}
 }
 
-// close takes a page out of those that have room.
+// close takes a page out of the pages that have room.
 func (s *Slab[T]) close(p *slabPage[T]) {
 	last := s.open[len(s.open)-1]
 	s.open[p.open-1] = last

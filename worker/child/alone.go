@@ -12,7 +12,7 @@ const (
 	aloneDrain = time.Minute
 	// aloneIdle is how long a child waits for its suspect. Other processes may have got all of them.
 	aloneIdle = 15 * time.Second
-	// alonePause is how long no child is started after one that has run nothing.
+	// alonePause is how long no child is started after a child that has run nothing.
 	alonePause = 5 * time.Second
 )
 

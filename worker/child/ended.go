@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// Attempts may end ten thousands of times a second. So what is told of each is written by hand: two texts with their
-// lengths in front, and then varints.
+// Attempts may end ten thousands of times a second. So the news of an ended attempt is written by hand: two texts with
+// their lengths in front, and then varints.
 
 func appendEnded(b []byte, e *worker.Ended) []byte {
 	for _, text := range []string{e.Namespace, e.Behavior} {

@@ -15,7 +15,7 @@ type events struct {
 	conn *subproc.Conn
 	wake chan struct{}
 
-	sending sync.Mutex // held while sending, so that what is told first is sent first
+	sending sync.Mutex // held while sending, so that messages are sent in their order
 
 	mu       sync.Mutex
 	session  worker.Held // the last session; Session 0: none

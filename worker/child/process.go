@@ -158,8 +158,8 @@ func describe(s *os.ProcessState) string {
 	return fmt.Sprintf("exit code %d", s.ExitCode())
 }
 
-// watch ends two kinds of children: one that says nothing until no guest of its session may execute any longer, and one
-// that takes too much memory.
+// watch ends two kinds of children: a child that says nothing until no guest of its session may execute any longer, and
+// a child that takes too much memory.
 func (c *process) watch() {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()

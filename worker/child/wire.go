@@ -43,7 +43,7 @@ const (
 	answerFailed = '-' // failure
 )
 
-// Limits of messages in bytes. What a child sends is bounded, because strangers' code runs in it.
+// Limits of messages in bytes. A child's messages are bounded, because strangers' code runs in it.
 const (
 	maxMessage = 1 << 20
 	maxPut     = 17 << 20 // a result or a checkpoint has 16 MiB at most

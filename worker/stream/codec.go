@@ -22,7 +22,7 @@ var (
 type codec struct {
 	enc   cbor.EncMode
 	dec   cbor.DecMode
-	known versions // belongs to whoever decodes
+	known versions // belongs to the goroutine that decodes
 }
 
 // newCodec builds the modes. They ignore unknown fields, so that peers of neighbouring versions understand each other

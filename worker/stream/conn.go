@@ -137,8 +137,8 @@ func (c *Conn) Recv() (Frame, error) {
 	}
 }
 
-// readBody reads one frame's bytes; they are valid until the next call. The buffer grows with what has arrived, not
-// with what the header promises.
+// readBody reads one frame's bytes, which are valid until the next call. The buffer grows with the bytes that have
+// arrived, not with the length that the header promises.
 func (c *Conn) readBody() ([]byte, error) {
 	var h [HeaderSize]byte
 	if _, err := io.ReadFull(c.br, h[:]); err != nil {

@@ -144,9 +144,9 @@ type Pace struct {
 	Short bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Assignment is one lease to run. Task is the record as leased (RUNNING). On the wire, Policy and Module are left out where
-// they equal those of the assignment before it in the frame. Received assignments have a Policy; they share it, and
-// nobody changes it.
+// Assignment is one lease to run. Task is the record as leased (RUNNING). On the wire an assignment leaves out a Policy
+// and a Module that equal those of the assignment before it in the frame. Received assignments have a Policy. They
+// share it, and nobody changes it.
 type Assignment struct {
 	Task   *task.Task   `cbor:"1,keyasint"`
 	Policy *task.Policy `cbor:"2,keyasint"`

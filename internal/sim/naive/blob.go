@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// digests returns the blobs that the payload needs: the one that it is, and those that it names.
+// digests returns the blobs that the payload needs: the blob that it is, and the blobs that it names.
 func digests(p task.Payload) []string {
 	if p.Blobs == nil {
 		return nil

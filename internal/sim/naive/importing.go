@@ -16,8 +16,8 @@ type taking struct {
 	demand     demand
 }
 
-// importRecords takes up all records, or none if one record is wrong, needs what is not there, or is over a quota. It leaves records
-// alone whose name is taken.
+// importRecords takes up all records. It takes up none if one record is wrong, needs something that is not there, or is
+// over a quota. It leaves records alone whose name is taken.
 func (m *Model) importRecords(c task.ImportRecords, got task.Result) task.Result {
 	x := &taking{ImportRecords: c}
 	for _, check := range []func(*taking, task.Result) task.Result{
@@ -57,7 +57,7 @@ func (m *Model) importRecords(c task.ImportRecords, got task.Result) task.Result
 		m.refresh(task.Payload{}, next.Blob)
 		m.Nameless = append(m.Nameless, next)
 	}
-	for _, b := range x.behaviors { // one that is deleted is there for its tasks only
+	for _, b := range x.behaviors { // a deleted behavior is there only for its tasks
 		m.unused(task.Key{Namespace: c.Namespace, ID: b.Name})
 	}
 	m.dropModules()

@@ -55,7 +55,7 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 	because(!m.Active(t.Namespace), m.accepting(t.Namespace))
 	because(m.space(t.Namespace) != nil && m.SpaceFull(t.Namespace), task.LimitReached)
 	because(b.Paused, task.BehaviorPaused)
-	if c.Fresh && v != nil { // what is held up is not the first of those that may start
+	if c.Fresh && v != nil { // a task that is held up is not the first that may start
 		blocked, _ := m.KeyBlocked(t)
 		because(blocked, task.NotEligible)
 	}
@@ -66,7 +66,7 @@ func (m *Model) Refusals(c task.Assign) (no []task.Code, perhaps bool) {
 	because(c.External == nil && v.Module == "", task.OtherKind, task.ModuleMissing, task.NotExternal)
 	blocked, perhaps := m.Blocked(t)
 	because(blocked || perhaps && len(no) > 0, task.LimitReached)
-	because(c.Fresh && blocked, task.NotEligible) // what is held up is not the first of those that may start
+	because(c.Fresh && blocked, task.NotEligible) // a task that is held up is not the first that may start
 	return no, perhaps || maybe
 }
 

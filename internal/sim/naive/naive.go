@@ -158,7 +158,8 @@ func name(t *task.Task) task.Key { return task.Key{Namespace: t.Namespace, ID: t
 
 func final(t *task.Task) bool { return t.Status >= task.Success && t.NotBefore == 0 }
 
-// Behavior returns the task's behavior, also a deleted one. For an imported task whose behavior never was, it returns one that looks deleted.
+// Behavior returns the task's behavior, even if it is deleted. For an imported task whose behavior never was, it
+// returns a behavior that looks deleted.
 func (m *Model) Behavior(t *task.Task) *task.Behavior {
 	if b := m.Behaviors[task.Key{Namespace: t.Namespace, ID: t.Behavior}]; b != nil {
 		return b

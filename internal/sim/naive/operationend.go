@@ -105,8 +105,8 @@ func (m *Model) dropBound(session uint64) {
 	}
 }
 
-// excluder returns the oldest operation that keeps o from running now (O2). It may be one that is being removed, which may still
-// have runs.
+// excluder returns the oldest operation that keeps o from running now (O2). It may be an operation that is being
+// removed and still has runs.
 func (m *Model) excluder(o *task.Operation) (oldest *task.Operation) {
 	for k, x := range m.Operations {
 		if !over(x) && against(x, o) && (oldest == nil || m.bornOps[k] < m.bornOps[opKey(oldest)]) {

@@ -200,7 +200,7 @@ func (m *Model) taskSize(t *task.Task) int64 {
 	return n
 }
 
-// size counts the payload's bytes, and those of every blob that it needs.
+// size counts the payload's bytes, and the bytes of every blob that it needs.
 func (m *Model) size(p task.Payload) int64 {
 	n := int64(len(p.Data))
 	for _, d := range digests(p) {

@@ -120,7 +120,7 @@ func (m *Model) record(r *task.Result, got task.Result, x task.StoreRecord) {
 	r.Records = append(r.Records, &x)
 }
 
-// Group returns the records of a group by ID; available: only those that anybody may take.
+// Group returns the records of a group by ID. With available it returns only records that anybody may take.
 func (m *Model) Group(ns, group string, available bool) []*task.StoreRecord {
 	rs := slices.Collect(maps.Values(m.Records))
 	rs = slices.DeleteFunc(rs, func(r *task.StoreRecord) bool {

@@ -20,7 +20,7 @@ func (m *Model) tick() task.Result {
 			return cmp.Or(cmp.Compare(m.Overrun(a), m.Overrun(b)), cmp.Compare(a.Lease.Token, b.Lease.Token))
 		})
 		for _, t := range ts {
-			if t = m.Tasks[name(t)]; t != nil && yes(t) { // still: the end of one may be that of others
+			if t = m.Tasks[name(t)]; t != nil && yes(t) { // still there: the end of one task may end others
 				do(*t)
 				m.struck = true
 			}

@@ -20,7 +20,7 @@ func (m *Model) txn(c task.Txn, got task.Result) task.Result {
 		r := oneOf(got, codes...)
 		if r.Code == task.Conflict {
 			r.Reasons = reasons
-		} else if r.Code == task.OperationTask && got.Task != nil { // one of those that are
+		} else if r.Code == task.OperationTask && got.Task != nil { // one of the tasks that belong to operations
 			r = m.answer(r.Code, name(got.Task), got)
 		}
 		return r

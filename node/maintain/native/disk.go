@@ -57,7 +57,7 @@ func (d Disk) Files(what maintain.Area, after string, limit int) ([]maintain.Fil
 	return nil, fmt.Errorf("maintain: no area %.40s", what)
 }
 
-// DropLogs deletes logs, if token is that of the run under way.
+// DropLogs deletes logs if token belongs to the run under way.
 func (d Disk) DropLogs(token uint64, before task.Time, names []string) (int64, error) {
 	alive := false
 	d.Local(func(m *task.Machine) {
