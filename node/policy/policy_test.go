@@ -93,3 +93,58 @@ func TestManifestOfIsTheWayBack(t *testing.T) {
 		t.Errorf("%s\ngot  %+v\nwant %+v", shown, got, want)
 	}
 }
+
+// TestEveryFieldIsCarried: every field that a manifest can have arrives in the settings, and in the policy that the log carries. A
+// new field of either has to stand in one of the texts.
+func TestEveryFieldIsCarried(t *testing.T) {
+	texts := []string{
+		`{"name":"ordinary","description":"d","id":{"strategy":"params","from":["/a"]},
+			"retry":{"max_attempts":5,"initial_interval":"2s","multiplier_thousandths":1500,"max_interval":"1m","jitter_percent":7},
+			"run_timeout":"1m","heartbeat_timeout":"3s","cancel_grace":"1s","repeat_every":"100ms","repeat_on":"any",
+			"limits":{"memory_bytes":65536,"fuel":5,"params_bytes":1,"result_bytes":2,"checkpoint_bytes":3,"log_bytes":4},
+			"on_trap":"fail","on_timeout":"fail","on_exhausted":"retry","max_lost":3,
+			"max_concurrent":7,"concurrency_key":"/k","max_per_key":2,"key_order":"strict",
+			"retention":{"success":"2h","failure":"never","count":3},"result":"required","params_schema":{"type":"object"},"result_schema":true}`,
+		`{"name":"fan","operation":{"concurrency":"one_per_target","incompatible_with":["two"],"on_failure":"run_all",
+			"resume":"restart","complete":"end","cleanup":"end"}}`,
+		`{"name":"end"}`,
+	}
+	m, err := manifest.Parse([]byte(`{"behaviors":[` + strings.Join(texts, ",") + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := manifest.ParseExternal("outside", []byte(`{"kind":"external","lease":"7s"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []manifest.Settings{m.Settings(0), m.Settings(1), x.Settings()}
+	given := map[string]bool{}
+	for _, s := range all {
+		note(given, "Settings", reflect.ValueOf(s))
+		note(given, "Policy", reflect.ValueOf(Of(s)))
+	}
+	if len(given) < 70 {
+		t.Errorf("only %d fields found: the search is broken", len(given))
+	}
+	for name, ok := range given {
+		if !ok {
+			t.Errorf("no text gives %s, or it is lost on the way", name)
+		}
+	}
+}
+
+// note notes of every field below v whether it has been given, which is that it is not zero.
+func note(given map[string]bool, name string, v reflect.Value) {
+	if v.Kind() != reflect.Struct {
+		given[name] = given[name] || !v.IsZero()
+	}
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return
+	}
+	for i := range v.NumField() {
+		note(given, name+"."+v.Type().Field(i).Name, v.Field(i))
+	}
+}
