@@ -85,10 +85,12 @@ func (p *program) dev(c *cli.Context) error {
 		}
 		defer os.RemoveAll(dir)
 	}
-	addrs, err := devAddresses(dir, n)
+	listeners, err := devListeners(dir, n)
+	defer closeAll(listeners)
 	if err != nil {
 		return usagef(c, "%w", err)
 	}
+	addrs := addressesOf(listeners)
 	d := devCluster{log: log}
 	// The nodes share compiled modules: one node compiles when it checks an upload, and the others only load.
 	for i := range n {
@@ -98,7 +100,7 @@ func (p *program) dev(c *cli.Context) error {
 		}
 		id := "n" + strconv.Itoa(i+1)
 		m, err := openMember(memberConfig{
-			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, raft: addrs[i], join: addrs, expect: n,
+			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, raft: addrs[i], raftOn: listeners[i], join: addrs, expect: n,
 			worker: kind, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, grantsFile: c.String("capabilities"), logStore: logStore,
 			log: log, logSettings: logging,
 		})
@@ -184,9 +186,10 @@ func (d *devCluster) waitReady(ctx context.Context) bool {
 
 const freeAddress = "127.0.0.1:0"
 
-// devAddresses returns the node-to-node addresses of the cluster in dir: the addresses of its last run, where they
-// are free, else new ones. A node's identity is its ID, so its address may change (SPEC C1).
-func devAddresses(dir string, n int) ([]string, error) {
+// devListeners listens on the node-to-node addresses of the cluster in dir: the addresses of its last run, where they are
+// free, else new ones. A node's identity is its ID, so its address may change (SPEC C1). The members get the listeners
+// themselves, so that no other process takes an address in between. The caller closes them, also after an error.
+func devListeners(dir string, n int) (listeners []net.Listener, err error) {
 	file := filepath.Join(dir, "dev.json")
 	var state devState
 	b, err := os.ReadFile(file)
@@ -206,7 +209,6 @@ func devAddresses(dir string, n int) ([]string, error) {
 	if err := durable.MkdirAll(dir); err != nil {
 		return nil, err
 	}
-	// All addresses are held until all are found, so that no two nodes get the same port.
 	for i, addr := range state.Raft {
 		if addr == "" {
 			addr = freeAddress
@@ -214,16 +216,31 @@ func devAddresses(dir string, n int) ([]string, error) {
 		ln, err := net.Listen("tcp", addr)
 		if err != nil {
 			if ln, err = net.Listen("tcp", freeAddress); err != nil {
-				return nil, &exitError{exitStart, err}
+				return listeners, &exitError{exitStart, err}
 			}
 		}
-		defer ln.Close()
+		listeners = append(listeners, ln)
 		state.Raft[i] = ln.Addr().String()
 	}
 	if b, err = json.Marshal(state); err != nil {
-		return nil, err
+		return listeners, err
 	}
-	return state.Raft, os.WriteFile(file, append(b, '\n'), 0o600)
+	return listeners, os.WriteFile(file, append(b, '\n'), 0o600)
+}
+
+// closeAll closes listeners; those that a member has are closed already.
+func closeAll(listeners []net.Listener) {
+	for _, ln := range listeners {
+		ln.Close()
+	}
+}
+
+// addressesOf are the addresses of listeners.
+func addressesOf(listeners []net.Listener) (addrs []string) {
+	for _, ln := range listeners {
+		addrs = append(addrs, ln.Addr().String())
+	}
+	return addrs
 }
 
 // nthAddress is addr with i added to its port; port 0 stays.

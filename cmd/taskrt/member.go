@@ -25,8 +25,9 @@ import (
 // memberConfig describes one cluster member of this process.
 type memberConfig struct {
 	id, dir    string
-	cache      string // directory of compiled modules; "": one in dir
-	http, raft string // HOST:PORT to listen on
+	cache      string       // directory of compiled modules; "": one in dir
+	http, raft string       // HOST:PORT to listen on
+	raftOn     net.Listener // listens on raft already; nil: nobody does
 	join       []string
 	expect     int
 	worker     string // one of workerChild, workerInline and workerNone
@@ -61,10 +62,12 @@ func openMember(c memberConfig) (*member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--http: %w", err)
 	}
-	raftListener, err := net.Listen("tcp", c.raft)
-	if err != nil {
-		httpListener.Close()
-		return nil, fmt.Errorf("--raft: %w", err)
+	raftListener := c.raftOn
+	if raftListener == nil {
+		if raftListener, err = net.Listen("tcp", c.raft); err != nil {
+			httpListener.Close()
+			return nil, fmt.Errorf("--raft: %w", err)
+		}
 	}
 	m := &member{port: mux.New(raftListener, guardOf(c.keys)), keys: c.keys, http: httpListener, log: c.log.With("node", c.id)}
 	m.port.LogTo(m.log)
