@@ -10,11 +10,20 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func testApp() *cli.App {
 	return (&program{stdout: terminal.New(io.Discard), stderr: terminal.New(io.Discard)}).app()
+}
+
+// eachCommand calls f with all commands and the commands below them.
+func eachCommand(commands []*cli.Command, f func(*cli.Command)) {
+	for _, c := range commands {
+		f(c)
+		eachCommand(c.Subcommands, f)
+	}
 }
 
 func TestArrange(t *testing.T) {
@@ -79,14 +88,14 @@ func TestArrange(t *testing.T) {
 		{"get -ojson a", ""},
 		{"cluster status extra", ""},
 	} {
-		got, err := arrange(testApp(), append([]string{"taskrt"}, strings.Fields(c.line)...))
+		got, err := cmdline.Arrange(testApp(), append([]string{"taskrt"}, strings.Fields(c.line)...))
 		if (err != nil) != (c.want == "") || err == nil && strings.Join(got, " ") != c.want {
 			t.Errorf("%q: %q, %v; want %q", c.line, got, err, c.want)
 		}
 	}
 }
 
-// TestFlagsTakeValuesEverywhereOrNowhere: arrange relies on it, because it must read a flag that stands before its
+// TestFlagsTakeValuesEverywhereOrNowhere: cmdline.Arrange relies on it, because it must read a flag that stands before its
 // command without knowing the command.
 func TestFlagsTakeValuesEverywhereOrNowhere(t *testing.T) {
 	takes := map[string]bool{}
@@ -94,17 +103,18 @@ func TestFlagsTakeValuesEverywhereOrNowhere(t *testing.T) {
 	app := testApp()
 	check := func(where string, flags []cli.Flag) {
 		for _, f := range flags {
+			doc := f.(cli.DocGenerationFlag)
 			for _, name := range f.Names() {
-				if had, known := takes[name]; known && had != takesValue(f) {
+				if had, known := takes[name]; known && had != doc.TakesValue() {
 					t.Errorf("%s: --%s takes a value here and none elsewhere, or the other way round", where, name)
 				}
-				takes[name] = takesValue(f)
+				takes[name] = doc.TakesValue()
 			}
-			if len(envVars(f)) != 1 {
-				t.Errorf("%s: --%s has variables %q, want one", where, f.Names()[0], envVars(f))
+			if len(doc.GetEnvVars()) != 1 {
+				t.Errorf("%s: --%s has variables %q, want one", where, f.Names()[0], doc.GetEnvVars())
 				continue
 			}
-			v := envVars(f)[0]
+			v := doc.GetEnvVars()[0]
 			if other, known := variables[v]; known && other != f.Names()[0] {
 				t.Errorf("%s is the variable of --%s and --%s", v, other, f.Names()[0])
 			}

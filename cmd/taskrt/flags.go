@@ -1,10 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -113,37 +109,4 @@ func wantsJSON(c *cli.Context) (bool, error) {
 	default:
 		return false, usagef(c, "--output must be table or json, not %q", o)
 	}
-}
-
-// readConfig reads a file of NAME=VALUE lines, which systemd calls an EnvironmentFile. Empty lines and lines that
-// begin with # are skipped; a value may stand in double quotes. A name that belongs to no flag is an error.
-func readConfig(file string, known map[string]bool) (map[string]string, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
-	}
-	values := map[string]string{}
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for n := 1; lines.Scan(); n++ {
-		text := strings.TrimSpace(lines.Text())
-		if text == "" || text[0] == '#' {
-			continue
-		}
-		name, value, ok := strings.Cut(text, "=")
-		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if !ok || !known[name] {
-			return nil, fmt.Errorf("%s:%d: %q is not NAME=VALUE with the variable of a flag", file, n, name)
-		}
-		if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
-			value = value[1 : len(value)-1]
-		}
-		if _, twice := values[name]; twice {
-			return nil, fmt.Errorf("%s:%d: %s is given twice", file, n, name)
-		}
-		values[name] = value
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
-	}
-	return values, nil
 }

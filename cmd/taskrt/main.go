@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/heap"
 	"github.com/taskrt/taskrt/internal/terminal"
@@ -45,7 +46,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	p := &program{stdin: stdin, stdout: terminal.New(stdout), stderr: terminal.New(stderr)}
 	app := p.app()
 	err := func() error {
-		ordered, err := arrange(app, args)
+		ordered, err := cmdline.Arrange(app, args)
 		if err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return p.report(ctx, err)
 }
 
-// app describes the command line. Flags and arguments are checked by arrange, which reads this description.
+// app describes the command line. Flags and arguments are checked by package cmdline, which reads this description.
 func (p *program) app() *cli.App {
 	app := &cli.App{
 		Name:      "taskrt",
@@ -70,7 +71,7 @@ func (p *program) app() *cli.App {
 		Writer:                    p.stdout.Exact(),
 		ErrWriter:                 p.stderr.Exact(),
 		HideVersion:               true, // it is a command
-		HideHelpCommand:           true, // arrange turns `help X` into `X --help`
+		HideHelpCommand:           true, // cmdline turns `help X` into `X --help`
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the default calls os.Exit
 		OnUsageError:              onUsageError,
@@ -106,7 +107,7 @@ func prepare(commands []*cli.Command, path string) {
 const flagsWord = " [flags] "
 
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	return &usageError{command: c.Command, err: err}
+	return &cmdline.Error{Command: c.Command, Err: err}
 }
 
 // Exit codes (SPEC section 12).
@@ -139,17 +140,9 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError is a command line that makes no sense.
-type usageError struct {
-	command *cli.Command // nil: none was found
-	err     error
-}
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
+// usagef is the error of a command line that makes no sense.
 func usagef(c *cli.Context, format string, args ...any) error {
-	return &usageError{command: c.Command, err: fmt.Errorf(format, args...)}
+	return &cmdline.Error{Command: c.Command, Err: fmt.Errorf(format, args...)}
 }
 
 // report prints an error and finds its exit code.
@@ -168,8 +161,8 @@ func (p *program) report(ctx context.Context, err error) int {
 		err = errors.New("interrupted")
 	}
 	p.complain(err)
-	if usage, ok := errors.AsType[*usageError](err); ok && code != exitFile {
-		_ = p.stderr.Printf("%s\n", usage.hint())
+	if usage, ok := errors.AsType[*cmdline.Error](err); ok && code != exitFile {
+		_ = p.stderr.Printf("%s\n", hint(usage))
 		return exitUsage
 	}
 	return code
@@ -180,10 +173,11 @@ func (p *program) complain(err error) {
 	_ = p.stderr.Printf("taskrt: %s\n", terminal.Lines(err.Error()))
 }
 
-func (e *usageError) hint() string {
-	if e.command == nil {
+// hint says how the command is used.
+func hint(e *cmdline.Error) string {
+	if e.Command == nil {
 		return "usage: taskrt COMMAND [flags] [arguments]; taskrt help lists the commands"
 	}
-	name, _, _ := strings.Cut(e.command.UsageText, flagsWord)
-	return fmt.Sprintf("usage: %s; %s --help says more", strings.TrimSpace(e.command.UsageText), name)
+	name, _, _ := strings.Cut(e.Command.UsageText, flagsWord)
+	return fmt.Sprintf("usage: %s; %s --help says more", strings.TrimSpace(e.Command.UsageText), name)
 }

@@ -22,10 +22,11 @@ var arrows = map[string][]string{
 	"node":      {"api", "api/children", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/scaffold",
+		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/scaffold",
 		"abi", "api", "api/children", "api/client", "api/server", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal",
 	},
 
+	"cmd/taskrt/internal/cmdline":  {},
 	"cmd/taskrt/internal/guests":   {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child"},
 	"cmd/taskrt/internal/heap":     {},
 	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task", "task/blobs"},
@@ -188,6 +189,8 @@ var thirdParty = map[string][]string{
 	"worker":             {"golang.org/x/sys"},
 	"internal/subproc":   {"golang.org/x/sys"},
 	"worker/stream":      {"github.com/fxamacker/cbor/v2"},
+
+	"cmd/taskrt/internal/cmdline": {"github.com/urfave/cli/v2"},
 }
 
 // rule finds the line of a table for a package: its own, or that of a pattern.

@@ -12,7 +12,7 @@ var wordsMutants = []mutant{
 		Pkg: "./internal/terminal", Run: "TestContentOnATerminal$", Why: "a character that two reads share would be shown as bytes"},
 	{Name: "words-clean-pipes", Dir: "internal/terminal", In: "Output.Content", Old: "if !o.IsTerminal() { _, err", New: "if o.IsTerminal() { _, err",
 		Pkg: "./internal/terminal", Run: "TestContentIsExactWithoutATerminal$", Why: "a result in a file would not be the guest's bytes"},
-	{Name: "words-flag-twice", Dir: "cmd/taskrt", In: "line.checkTwice", Old: "if seen[name] && !addsUp(f) {", New: "if seen[name] && addsUp(f) && false {",
+	{Name: "words-flag-twice", Dir: "cmd/taskrt/internal/cmdline", In: "line.checkTwice", Old: "if seen[name] && !addsUp(f) {", New: "if seen[name] && addsUp(f) && false {",
 		Pkg: "./cmd/taskrt", Run: "TestArrange$", Why: "the last of two flags would win in silence"},
 	{Name: "words-one-label-of-two", Dir: "task", In: "Filter.labelled", Old: "return !slices.ContainsFunc(f.Labels,", New: "return !slices.ContainsFunc(f.Labels[len(f.Labels)/2:],",
 		Pkg: "./api/apitest", Run: "TestInProcess$", Why: "a list of tasks to cancel would have others in it"},

@@ -1,9 +1,10 @@
-package main
+// Package cmdline reads command lines as urfave/cli v2 does not: flags may stand anywhere, and whatever makes no sense is an
+// error.
+package cmdline
 
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,29 +14,38 @@ import (
 // errNoCommand is why `taskrt` alone, or a group of commands alone, prints its help and is bad usage all the same.
 var errNoCommand = errors.New("which command?")
 
-// arrange brings a command line into the only order that urfave/cli v2 reads completely: it stops parsing flags at
+// Error is a command line that makes no sense.
+type Error struct {
+	Command *cli.Command // nil: none was found
+	Err     error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Arrange brings a command line into the only order that urfave/cli v2 reads completely: it stops parsing flags at
 // the first positional argument and silently ignores the rest. Here flags may stand anywhere, `--` ends them, and `-`
 // is an argument or a value. An unknown flag, a missing value, and a missing or surplus argument are errors. A flag
 // that is neither given nor in the environment is taken from the --config file.
-func arrange(app *cli.App, args []string) ([]string, error) {
+func Arrange(app *cli.App, args []string) ([]string, error) {
 	if asksVersion(args) {
 		args = append([]string{args[0], "version"}, args[2:]...)
 	}
 	l := line{app: app, commands: app.Commands}
 	if err := l.read(args[1:]); err != nil {
-		return nil, &usageError{command: l.command, err: err}
+		return nil, &Error{l.command, err}
 	}
 	if l.help {
 		return append(append([]string{args[0]}, l.path...), "--help"), nil
 	}
 	if l.command == nil || len(l.command.Subcommands) > 0 {
-		return nil, &usageError{command: l.command, err: errNoCommand}
+		return nil, &Error{l.command, errNoCommand}
 	}
 	if err := l.checkArguments(); err != nil {
-		return nil, &usageError{command: l.command, err: err}
+		return nil, &Error{l.command, err}
 	}
 	if err := l.addConfig(); err != nil {
-		return nil, &usageError{command: l.command, err: err}
+		return nil, &Error{l.command, err}
 	}
 	out := []string{args[0]}
 	out = append(out, l.flagsOf(app.Flags)...)
@@ -216,42 +226,6 @@ func (l *line) flagsOf(flags []cli.Flag) []string {
 // isGiven reports whether the flag stands on the command line.
 func (l *line) isGiven(f cli.Flag) bool {
 	return slices.ContainsFunc(l.given, func(g givenFlag) bool { return slices.Contains(f.Names(), g.name) })
-}
-
-// addConfig adds flags from the --config file.
-func (l *line) addConfig() error {
-	file := os.Getenv(envName("", "config"))
-	for _, g := range l.given {
-		if g.name == "config" {
-			file = g.value
-		}
-	}
-	if file == "" {
-		return nil
-	}
-	known := map[string]bool{}
-	collect := func(flags []cli.Flag) {
-		for _, f := range flags {
-			for _, v := range envVars(f) {
-				known[v] = true
-			}
-		}
-	}
-	collect(l.app.Flags)
-	eachCommand(l.app.Commands, func(c *cli.Command) { collect(c.Flags) })
-	values, err := readConfig(file, known)
-	if err != nil {
-		return err
-	}
-	for _, f := range slices.Concat(l.app.Flags, l.command.Flags) {
-		for _, v := range envVars(f) {
-			value, ok := values[v]
-			if _, inEnv := os.LookupEnv(v); ok && !inEnv && !l.isGiven(f) {
-				l.given = append(l.given, givenFlag{f.Names()[0], value})
-			}
-		}
-	}
-	return nil
 }
 
 func eachCommand(commands []*cli.Command, f func(*cli.Command)) {
