@@ -197,7 +197,8 @@ func (os objects) listed(o *object) bool {
 func (os objects) appendMember(m member, prefix, after string) (string, error) {
 	x := "x." + m.field
 	begun := "append(b, `" + prefix + "`...)"
-	value, present := "", x+" != 0"
+	var value string
+	present := x + " != 0"
 	switch {
 	case m.typ == "string" && m.omit != "" && after == "":
 		return fmt.Sprintf("b = appendText(b, `%s`, %s)", prefix, x), nil
