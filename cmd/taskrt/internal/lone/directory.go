@@ -28,7 +28,8 @@ type Directory struct {
 
 var _ worker.Dialer = (*Directory)(nil)
 
-// NewDirectory returns a directory that is told the URLs of some nodes. The guard is that of the node port; nil: the port has none.
+// NewDirectory returns a directory that is told the URLs of some nodes. The guard is that of the node port; nil: the
+// port has none.
 func NewDirectory(urls []string, guard mux.Guard) (*Directory, error) {
 	d := &Directory{urls: urls, guard: guard}
 	c, err := d.client()
