@@ -1,0 +1,69 @@
+package arch_test
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// manual is the page whose lists lead through the repository.
+const manual = "CONTRIBUTING.md"
+
+var (
+	listStep = regexp.MustCompile(`^([0-9]+)\. `)
+	aPath    = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]+/)+[A-Za-z0-9_.-]*$|^[A-Za-z]+\.md$`)
+	testName = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
+	target   = regexp.MustCompile(`^make ([a-z-]+)`)
+)
+
+// TestContributing: what CONTRIBUTING.md names is there: files, packages, targets of make, tests. No list has more than seven
+// steps. (That the steps are enough, only following them shows.)
+func TestContributing(t *testing.T) {
+	t.Parallel()
+	base := root(t)
+	text := read(t, filepath.Join(base, manual))
+	makefile := read(t, filepath.Join(base, "Makefile"))
+	var tests []string
+	for _, f := range load(t) {
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && f.test {
+				tests = append(tests, fn.Name.Name)
+			}
+		}
+	}
+	for i, line := range strings.Split(text, "\n") {
+		if m := listStep.FindStringSubmatch(line); m != nil && (len(m[1]) > 1 || m[1] > "7") {
+			t.Errorf("%s:%d: a list of more than seven steps", manual, i+1)
+		}
+	}
+	paths, named := 0, 0
+	for _, quoted := range code.FindAllString(strings.ReplaceAll(text, "\n   ", " "), -1) {
+		quoted = strings.Trim(quoted, "`")
+		if m := target.FindStringSubmatch(quoted); m != nil && !strings.Contains(makefile, "\n"+m[1]+":") {
+			t.Errorf("%s: the Makefile has no target %s", manual, m[1])
+		}
+		for _, name := range testName.FindAllString(quoted, -1) {
+			named++
+			if !slices.ContainsFunc(tests, func(test string) bool { return strings.HasPrefix(test, name) }) {
+				t.Errorf("%s: no test begins with %s", manual, name)
+			}
+		}
+		for _, word := range strings.Fields(quoted) {
+			name := strings.TrimPrefix(word, "./")
+			if !aPath.MatchString(name) || strings.Contains(name, "NAME") || name == "bin/taskrt" || name == "DESIGN.md" {
+				continue // made by following the page, or one of many
+			}
+			paths++
+			if _, err := os.Stat(filepath.Join(base, strings.TrimSuffix(name, "/..."))); err != nil {
+				t.Errorf("%s: there is no %s", manual, word)
+			}
+		}
+	}
+	if paths < 50 || named < 10 {
+		t.Errorf("only %d paths and %d tests found: the search is broken", paths, named)
+	}
+}
