@@ -12,8 +12,9 @@ type Activate struct {
 	Module    Module      `cbor:"2,keyasint"`
 	Behaviors []Activated `cbor:"3,keyasint"`
 
-	// Noted says that the proposer has noted the module's file as a blob: it is refused as blob_gone if that is not there.
-	// Logs from before there were records of blobs do not say so: the module brings the record of its file then.
+	// Noted says that the proposer has noted the module's file as a blob. Without the blob's record the command is
+	// refused as blob_gone. Logs from before there were records of blobs do not say so. In them the module brings the
+	// record of its file.
 	Noted bool `cbor:"4,keyasint,omitempty"`
 }
 
@@ -74,9 +75,9 @@ func (c *Activate) check(m *Machine) (Result, bool) {
 	return m.admitModule(c.Module.Digest, c.Noted)
 }
 
-// activate makes v the active version of b. A version that is known becomes the newest again, with the policy that its
-// pinned tasks have. The last KeptVersions stay, and those that tasks are pinned to (SPEC B2). A behavior that was
-// deleted is there again, and not paused (SPEC B8).
+// activate makes v the active version of b. A known version becomes the newest again, with the policy of its pinned
+// tasks. The last KeptVersions stay, and also the versions that tasks are pinned to (SPEC B2). A deleted behavior is
+// there again, and not paused (SPEC B8).
 func (m *Machine) activate(b *behaviorRow, v Version) {
 	next := &Behavior{Active: v.Version, External: v.Module == ""}
 	if old := b.behavior; old != nil {
@@ -93,7 +94,7 @@ func (m *Machine) activate(b *behaviorRow, v Version) {
 	m.putBehavior(b, next)
 }
 
-// kept returns the last n versions and those that tasks are pinned to.
+// kept returns the last n versions and the versions that tasks are pinned to.
 func (b *behaviorRow) kept(versions []Version, n int) []Version {
 	kept, surplus := versions[:0], len(versions)-n
 	for i, v := range versions {
@@ -104,7 +105,7 @@ func (b *behaviorRow) kept(versions []Version, n int) []Version {
 	return slices.Clip(kept)
 }
 
-// putModule stores the module's record; of two uploads of one file with different manifests the later one describes it.
+// putModule stores the module's record. If one file was uploaded with two manifests, the later manifest describes it.
 func (m *Machine) putModule(x *Module) {
 	if old := m.modules[x.Digest]; old != nil {
 		m.sum -= hashModule(old)

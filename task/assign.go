@@ -6,9 +6,9 @@ import (
 	"github.com/taskrt/taskrt/task/queue"
 )
 
-// Assign gives a due task to a session, or to an external worker (SPEC L1). Refused unless the task still has this rev
-// and is due, and the session is alive and has a free slot. Plan makes them; those that are Fresh the leader adds to
-// submits, before there is anything to plan.
+// Assign gives a due task to a session, or to an external worker (SPEC L1). It is refused unless the task still has
+// this rev and is due, and the session is alive and has a free slot. Plan makes Assigns. The leader also adds Assigns
+// that are Fresh to submits, before there is anything to plan.
 //
 //fields:wire value
 type Assign struct {
@@ -18,18 +18,18 @@ type Assign struct {
 
 	External *Acceptor `cbor:"4,keyasint,omitempty"` // instead of Session: an external lease (SPEC section 8)
 
-	// Fresh, instead of Rev, means a task that a command of this same entry has written, if nothing that could be
-	// assigned comes before it (SPEC T1, T4).
+	// Fresh stands instead of Rev. It means a task that a command of this same entry has written, if no assignable task
+	// comes before it (SPEC T1, T4).
 	Fresh bool `cbor:"5,keyasint,omitempty"`
 }
 
-// Acceptor is who takes an external lease (SPEC J2).
+// Acceptor is the worker that takes an external lease (SPEC J2).
 //
 //fields:wire pointer
 type Acceptor struct {
 	Worker       string `cbor:"1,keyasint" field:"shared"`
 	Lease        Millis `cbor:"2,keyasint,omitempty"`                // 0: the behavior's
-	MaxNotBefore Time   `cbor:"3,keyasint,omitempty"`                // tasks due up to then may be taken early; 0: only due ones
+	MaxNotBefore Time   `cbor:"3,keyasint,omitempty"`                // tasks that are due by then may be taken early; 0: only due tasks
 	Request      string `cbor:"4,keyasint,omitempty" field:"shared"` // the same request gets the same tasks
 }
 
@@ -98,7 +98,7 @@ func (c *Assign) external(m *Machine) Result {
 	return Result{Task: n}
 }
 
-// waiting returns the row of the task if it is the one that is meant and its time comes by until, or nil.
+// waiting returns the task's row if it is the task that c means and its time comes by until. Otherwise it returns nil.
 func (c *Assign) waiting(m *Machine, until Time) *row {
 	r := m.store.get(c.Key)
 	switch {
@@ -112,8 +112,9 @@ func (c *Assign) waiting(m *Machine, until Time) *row {
 	return r
 }
 
-// foremost reports whether r comes before all others of its namespace that are due, that nothing keeps from being assigned, and
-// that the same workers take (SPEC T4). Between namespaces it is the leader who shares (SPEC N2). It costs a look at each lane.
+// foremost reports whether r comes first of its namespace (SPEC T4). It compares r with the tasks that are due, that
+// nothing keeps from being assigned, and that the same workers take. Between namespaces the leader shares (SPEC N2). It
+// looks once at each lane.
 func (m *Machine) foremost(r *row) bool {
 	if !r.InLane {
 		return false
@@ -139,7 +140,7 @@ func (m *Machine) rivals(a, b *queue.Lane) bool {
 		return false
 	}
 	external := m.external(b)
-	return m.external(a) == external && (!external || a.Behavior == b.Behavior) // who accepts names a behavior
+	return m.external(a) == external && (!external || a.Behavior == b.Behavior) // an accept names one behavior
 }
 
 // external reports whether programs over HTTP take the tasks of a lane.
@@ -155,7 +156,8 @@ func notEligible() Result {
 	return refuse(NotEligible, "the task is gone, has changed, is not due, or others come first")
 }
 
-// permit returns the version that a waiting task would run now; nil with the refusal if its behavior may not start it.
+// permit returns the version that a waiting task would run now. If its behavior may not start it, permit returns nil
+// and the refusal.
 func (m *Machine) permit(r *row) (*Version, Result) {
 	b := m.of(r)
 	t := m.task(r)
@@ -179,12 +181,12 @@ func (m *Machine) permit(r *row) (*Version, Result) {
 	return v, Result{}
 }
 
-// give makes r a running task under a lease, which is completed here.
+// give makes r a running task under the lease l, which it completes.
 func (m *Machine) give(r *row, v *Version, l Lease) *Task {
 	m.token++
 	l.Token, l.Given = m.token, m.leaseNow
 	n := *m.task(r)
-	if n.Version == "" { // a cycle begins: what failed before it no longer counts (SPEC T8)
+	if n.Version == "" { // a cycle begins: failures before it no longer count (SPEC T8)
 		n.Failures = 0
 	}
 	n.Version, n.Status = v.Version, Running // pinned from here on (SPEC B2)
@@ -196,8 +198,8 @@ func (m *Machine) give(r *row, v *Version, l Lease) *Task {
 	return &n
 }
 
-// eligible reports whether t may be started if its time comes by until: SPEC T3, and not when its deadline is over and
-// only a Tick is missing that says so.
+// eligible reports whether t may start if its time comes by until (SPEC T3). A task whose deadline is over may not,
+// even if a Tick has not yet said so.
 func (m *Machine) eligible(t *Task, until Time) bool {
 	return t.Status != Running && t.NotBefore != 0 && t.NotBefore <= until && !m.deadlinePassed(t)
 }

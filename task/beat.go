@@ -2,8 +2,8 @@ package task
 
 import "cmp"
 
-// Beat stores the latest progress and/or a durable checkpoint of a running attempt (SPEC L3, T8), and renews the lease
-// if it is an external one (SPEC J3). When it does only that, the record gets no new rev and nobody is told.
+// Beat stores the latest progress, a durable checkpoint, or both, of a running attempt (SPEC L3, T8). It also renews an
+// external lease (SPEC J3). A Beat that only renews gives the record no new rev, and nobody is told.
 //
 //fields:wire value
 type Beat struct {
@@ -12,7 +12,7 @@ type Beat struct {
 	Seq        uint64   `cbor:"3,keyasint"`
 	Progress   *Payload `cbor:"4,keyasint,omitempty"`
 	Checkpoint *Payload `cbor:"5,keyasint,omitempty"`
-	Extend     Millis   `cbor:"6,keyasint,omitempty"` // external: the lease lasts this long from now on; 0: as long as before
+	Extend     Millis   `cbor:"6,keyasint,omitempty"` // external: from now on the lease lasts this long; 0: as long as before
 
 	External bool `cbor:"7,keyasint,omitempty"` // reported over HTTP: the lease must be an external one
 }
@@ -59,7 +59,7 @@ func (c Beat) apply(m *Machine) Result {
 	return Result{Task: &n}
 }
 
-// admit refuses a report whose blobs are not stored, or that refers to some where it must not.
+// admit refuses a report whose blobs are not stored, or that refers to blobs where it must not.
 func (c *Beat) admit(m *Machine) (Result, bool) {
 	if c.Progress != nil {
 		if refusal, ok := inline("progress", c.Progress); !ok {

@@ -2,7 +2,8 @@ package task
 
 import "slices"
 
-// live returns the behavior as everybody but its waiting tasks sees it: nil if there is none, or it was deleted (SPEC B8).
+// live returns the behavior as everybody but its waiting tasks sees it: nil if there is none or if it was deleted (SPEC
+// B8).
 func (b *behaviorRow) live() *Behavior {
 	if b == nil || b.behavior == nil || b.behavior.Deleted {
 		return nil
@@ -10,7 +11,7 @@ func (b *behaviorRow) live() *Behavior {
 	return b.behavior
 }
 
-// putBehavior makes next the record of b, and lets its tasks wait as it says. Every change of a behavior passes here.
+// putBehavior makes next the record of b, and lets b's tasks wait accordingly. Every change of a behavior passes here.
 func (m *Machine) putBehavior(b *behaviorRow, next *Behavior) {
 	old := b.live()
 	if b.behavior != nil {
@@ -32,8 +33,9 @@ func (m *Machine) putBehavior(b *behaviorRow, next *Behavior) {
 	m.emit(Event{Kind: BehaviorChanged, Behavior: next})
 }
 
-// forgetBehavior forgets a deleted behavior when no task of it is left: whoever creates and deletes names must not fill the
-// memory (SPEC B8). A behavior of that name is a new one then. So it is with a name that only imported tasks had.
+// forgetBehavior forgets a deleted behavior when no task of it is left, because creating and deleting names must not
+// fill the memory (SPEC B8). A later behavior of that name is new. The same holds for a name that only imported tasks
+// had.
 func (m *Machine) forgetBehavior(b *behaviorRow) {
 	switch {
 	case b.needed() || m.behaviors[b.behaviorName] != b:
@@ -59,17 +61,17 @@ func (m *Machine) forgetRow(b *behaviorRow) {
 	delete(m.behaviors, b.behaviorName)
 	m.store.dropBehavior(b)
 	i := slices.Index(m.byName, b)
-	m.byName = slices.Concat(m.byName[:i], m.byName[i+1:]) // a new list: who removes tasks is walking the old one
+	m.byName = slices.Concat(m.byName[:i], m.byName[i+1:]) // a new list, because a caller that removes tasks walks the old one
 }
 
-// needed reports whether something is there that the record of b must stay for.
+// needed reports whether something needs the record of b.
 func (b *behaviorRow) needed() bool { return b.tasks > 0 || len(b.held) > 0 }
 
 func noBehavior() Result {
 	return Result{Code: BehaviorNotFound, Field: "behavior", Message: "no behavior has this name"}
 }
 
-// behaviorChanged answers a proposer that has validated with another record: it does so again (Submit.BehaviorRev).
+// behaviorChanged answers a proposer that has checked with another record. It checks again (Submit.BehaviorRev).
 func behaviorChanged() Result {
 	return refuse(BehaviorWasChanged, "the behavior is no longer the one that the request was checked with")
 }

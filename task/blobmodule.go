@@ -2,11 +2,11 @@ package task
 
 import "github.com/taskrt/taskrt/task/blobs"
 
-// A module's file is a blob too. Two kinds of modules have no record of one: those of logs from before there were records
-// (their digest is counted when somebody puts the file again), and the names that tests give for digests.
+// A module's file is a blob, too. Two kinds of modules have no record of a blob: modules of logs from before there were
+// such records (their digest is counted when somebody puts the file again), and the names that tests give for digests.
 
-// admitModule refuses a module whose file is not stored. Who has not noted it brings its record, unless there is one that
-// says that the file is still on its way.
+// admitModule refuses a module whose file is not stored. A module that was not noted brings its file's record, unless
+// there is a record that says that the file is still on its way.
 func (m *Machine) admitModule(s string, noted bool) (Result, bool) {
 	d, ok := blobs.Parse(s)
 	r := m.blobs.Get(d)
@@ -33,7 +33,7 @@ func (m *Machine) referModule(x *Module) {
 	}
 }
 
-// releaseModule counts that a module needs its file no more.
+// releaseModule notes that a module no longer needs its file.
 func (m *Machine) releaseModule(x *Module) {
 	if d, ok := blobs.Parse(x.Digest); ok && m.blobs.Get(d) != nil {
 		m.blobs.Refer(d, -1)

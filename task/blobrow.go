@@ -2,17 +2,17 @@ package task
 
 import "github.com/taskrt/taskrt/task/blobs"
 
-// What needs blobs (SPEC M3): params, result and checkpoint of every task, argument and result of every operation, the data
-// of records, and every module. The counts are derived and exact: a blob whose count is 0 can go.
+// These need blobs (SPEC M3): params, result and checkpoint of every task, argument and result of every operation, the
+// data of records, and every module. The counts are derived and exact. A blob whose count is 0 can go.
 
-// payloads are those of an operation that may need blobs.
+// payloads returns the payloads of an operation that may need blobs.
 func (o *Operation) payloads() [2]*Payload { return [...]*Payload{&o.Arg, &o.Result} }
 
 // enterBlobs and leaveBlobs count the references of r; enqueue and dequeue call them.
 func (m *Machine) enterBlobs(r *row) { m.countBlobs(1, m.task(r).payloads()) }
 func (m *Machine) leaveBlobs(r *row) { m.countBlobs(-1, m.task(r).payloads()) }
 
-// countBlobs counts what the payloads need, by 1 when their record comes and by -1 when it goes.
+// countBlobs counts the blobs that the payloads need: by is 1 when their record comes, and -1 when it goes.
 func (m *Machine) countBlobs(by int64, payloads [3]*Payload) {
 	for _, p := range payloads {
 		if p.Blobs != nil {
@@ -21,8 +21,8 @@ func (m *Machine) countBlobs(by int64, payloads [3]*Payload) {
 	}
 }
 
-// countPayload counts what p needs. The rows are there: no command brings in a reference to another one, and none that
-// is needed is dropped.
+// countPayload counts the blobs that p needs. Their rows are there: no command brings a reference to a blob that is not
+// there, and none drops a blob that is needed.
 func (m *Machine) countPayload(by int64, p *Payload) {
 	for s := range p.Digests() {
 		d, _ := blobs.Parse(s)
@@ -30,14 +30,14 @@ func (m *Machine) countPayload(by int64, p *Payload) {
 	}
 }
 
-// countOperationBlobs counts what an operation needs, by 1 when its record comes and by -1 when it goes.
+// countOperationBlobs counts the blobs that an operation needs: by is 1 when its record comes, and -1 when it goes.
 func (m *Machine) countOperationBlobs(o *Operation, by int64) {
 	for _, p := range o.payloads() {
 		m.countPayload(by, p)
 	}
 }
 
-// referTask notes the new references of a task's record that takes the place of prev, nil if there was none.
+// referTask notes the new references of a task's record. The record replaces prev, which is nil if there was none.
 func (m *Machine) referTask(prev, t *Task) {
 	none := Payload{}
 	for i, p := range t.payloads() {
@@ -52,7 +52,8 @@ func (m *Machine) referTask(prev, t *Task) {
 	}
 }
 
-// referOperation notes the new references of an operation's record that takes the place of prev, nil if there was none.
+// referOperation notes the new references of an operation's record. The record replaces prev, which is nil if there was
+// none.
 func (m *Machine) referOperation(prev, o *Operation) {
 	none := Payload{}
 	for i, p := range o.payloads() {
@@ -64,8 +65,8 @@ func (m *Machine) referOperation(prev, o *Operation) {
 	}
 }
 
-// refer notes the references of p, which takes the place of was in a record: a blob with a new reference is as young as
-// one that was just put. References are compared by what they say: all replicas see the same ones as new.
+// refer notes the references of p, which replaces was in a record. A blob with a new reference is as young as a blob
+// that was just put. References are compared by their content, so all replicas see the same ones as new.
 func (m *Machine) refer(was, p *Payload) {
 	if p.Blobs == nil || p.sameBlobs(was) {
 		return
@@ -76,7 +77,7 @@ func (m *Machine) refer(was, p *Payload) {
 	}
 }
 
-// payloadSize returns what p counts in quotas: its bytes, and those of the blobs that it needs.
+// payloadSize returns what p counts in quotas: its bytes, and the bytes of the blobs that it needs.
 func (m *Machine) payloadSize(p *Payload) int64 {
 	n := int64(len(p.Data))
 	for s := range p.Digests() {

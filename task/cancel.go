@@ -1,6 +1,6 @@
 package task
 
-// Cancel asks that a task end as CANCELLED (SPEC L8).
+// Cancel asks for the end of a task as CANCELLED (SPEC L8).
 type Cancel struct {
 	Key Key `cbor:"1,keyasint"`
 }
@@ -12,9 +12,9 @@ func (c Cancel) apply(m *Machine) Result {
 	}
 	t := m.task(r)
 	switch {
-	case t.Role == RoleCompletion && !t.Final(): // as for its operation, which is completing
+	case t.Role == RoleCompletion && !t.Final(): // its operation completes, and takes no cancel
 		return operationTask(t)
-	case t.CancelCode != "": // told before; a struck deadline stays the reason
+	case t.CancelCode != "": // it was told before; a struck deadline stays the reason
 		return Result{Task: t, Told: true}
 	case t.Status == Running:
 		return Result{Task: m.cancelRunning(r, CodeCancelled), Told: true}

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// part says what is wrong with t as a task of its operation o, or nothing. An imported one has yet to take its version.
+// part says what is wrong with t as a task of its operation o, or nothing. An imported task has yet to take its
+// version.
 func (o *Operation) part(t *Task) string {
 	switch t.Role {
 	case RolePartition:
@@ -26,7 +27,7 @@ func (o *Operation) part(t *Task) string {
 	return ""
 }
 
-// part verifies that a task's operation is there and may have it. Restore asks the same.
+// part verifies that a task's operation is there and may have the task. Restore asks the same.
 func (m *Machine) part(t *Task) error {
 	if t.Role == RoleNone {
 		return nil
@@ -88,7 +89,7 @@ func (c *checker) operation(o *operationRow) *operationRow {
 	return n
 }
 
-// operations verifies every operation against what was recounted, and the lists that it stands in.
+// operations verifies every operation, and the lists that it stands in, against the recount.
 func (c *checker) operations() {
 	m, x := c.m, &c.m.fanout
 	busy, listed := 0, map[exclusion]int{}
@@ -176,13 +177,13 @@ func (c *checker) operationRow(o *operationRow) {
 		"O3: operation %s is %s, and its completion is not", x.ID, x.Status)
 }
 
-// imported reports whether tasks of o are still to be imported: of those that were made some are not there.
+// imported reports whether tasks of o are still to be imported: some of the tasks that were made are not there.
 func (c *checker) imported(o *operationRow) bool {
 	n, x := c.operation(o).counts, o.operation
 	return n.all() < x.Made || x.Status == OperationCompleting && c.m.store.get(x.completionKey()) == nil
 }
 
-// bound verifies what waits in a session.
+// bound verifies the cleanups that wait in a session.
 func (c *checker) bound(s *sessionRow) {
 	c.expect(!s.ending, "session %d is ending", s.session.ID)
 	c.expect(int64(s.cleanups.Len()) <= c.m.limits.Cleanups, "O3: session %d: %d cleanups", s.session.ID, s.cleanups.Len())
@@ -191,7 +192,7 @@ func (c *checker) bound(s *sessionRow) {
 	}
 }
 
-// instances verifies the numbers that were given per target.
+// instances verifies the last instance number of each target.
 func (c *checker) instances() {
 	m := c.m
 	for i, x := range m.instances.sorted {

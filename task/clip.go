@@ -9,8 +9,8 @@ import (
 // MaxMessage bounds the message of an error in bytes.
 const MaxMessage = 4 << 10
 
-// Clip makes a text that somebody wrote fit for a record: valid UTF-8 of at most limit bytes, which is at least 64. What is
-// longer loses its end, between two characters, and says so.
+// Clip makes anybody's text fit for a record: valid UTF-8 of at most limit bytes, which is at least 64. A longer text
+// loses its end, between two characters, and says so.
 func Clip(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {

@@ -1,8 +1,8 @@
 package task
 
-// CorruptForTest damages the record of k in memory, as a bad RAM cell would: the digest is not told. It is for fault
-// injection only: the tests of digests, here and in a whole cluster (SPEC C4), need a replica that is wrong on purpose.
-// It reports whether there was a record to damage.
+// CorruptForTest damages the record of k in memory, as a bad RAM cell would, without telling the digest. It is only for
+// fault injection: the tests of digests, here and in a whole cluster (SPEC C4), need a replica that is wrong on
+// purpose. It reports whether there was a record to damage.
 func (m *Machine) CorruptForTest(k Key) bool {
 	r := m.store.get(k)
 	if r == nil {

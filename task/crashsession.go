@@ -2,15 +2,15 @@ package task
 
 import "slices"
 
-// CrashSession ends a session whose process was seen to die (SPEC L5): its parent has reaped it, so that nothing of it executes
-// any more. Nobody knows which of the attempts that executed then was its end, so none of them counts as lost: they are
-// suspects, which run next alone, each in a process of its own. One that was alone did it, and has failed: CRASHED. What did
-// not execute yet is given back.
+// CrashSession ends a session whose process was seen to die (SPEC L5). The process's parent has reaped it, so nothing
+// of it executes any more. Nobody knows which of the executing attempts ended it, so none of them counts as lost. They
+// are suspects: each runs next alone in a process of its own. An attempt that was alone in the process did it, and has
+// failed as CRASHED. Attempts that did not execute yet are given back.
 type CrashSession struct {
 	Worker string `cbor:"1,keyasint"`
-	Proof  []byte `cbor:"2,keyasint"` // of the session; see OpenSession
-	// Before is a Hello number: a session that was opened with it or a later one is another process's, and stays. So a copy of
-	// this command that was held up ends no successor's session.
+	Proof  []byte `cbor:"2,keyasint"` // the session's proof; see OpenSession
+	// Before is a Hello number. A session that was opened with this number or a later one belongs to another process,
+	// and stays. So a copy of this command that was held up does not end a successor's session.
 	Before uint64   `cbor:"3,keyasint"`
 	Tokens []uint64 `cbor:"4,keyasint,omitempty"` // of the attempts that executed
 }
@@ -39,20 +39,20 @@ func (c CrashSession) apply(m *Machine) Result {
 	return Result{}
 }
 
-// crashed ends a run that was alone in its process when that died.
+// crashed ends a run that was alone in its process when the process died.
 func (m *Machine) crashed(r *row) {
 	m.failRun(r, func(p *Policy) Error {
 		return Error{Code: CodeCrashed, Message: "the process that ran it, and nothing else, died", Retryable: p.OnTrap != OnErrorFail}
 	})
 }
 
-// fits refuses to give a suspect to a session that runs others beside it, and anything else to one that is for suspects. Where
-// no process could run one alone, it runs as all others do.
+// fits reports whether t may go to s. A suspect goes only to a session that runs nothing beside it, and nothing else
+// goes to such a session. If no process could run a suspect alone, it runs as other tasks do.
 func (m *Machine) fits(t *Task, s *Session) bool {
-	return t.Bound != 0 || m.takes(t.Suspect, s) // nobody else may run what is bound
+	return t.Bound != 0 || m.takes(t.Suspect, s) // a bound task can run nowhere else
 }
 
-// takes is fits for suspects, or for all others, that are not bound.
+// takes is fits for tasks that are not bound: for suspects, or for all others.
 func (m *Machine) takes(suspects bool, s *Session) bool {
 	if suspects {
 		return s.Alone || m.isolating == 0
@@ -60,8 +60,8 @@ func (m *Machine) takes(suspects bool, s *Session) bool {
 	return !s.Alone
 }
 
-// SuspectModules returns the modules of the suspects that wait and may start, sorted, each once (SPEC L5). The leader asks a
-// session that Isolates for a process of their own. None: in O(1).
+// SuspectModules returns the modules of the suspects that wait and may start, sorted, each once (SPEC L5). The leader
+// asks a session that Isolates for a process for them. Without suspects it costs O(1).
 func (m *Machine) SuspectModules() []string {
 	if !m.board.Suspects() {
 		return nil

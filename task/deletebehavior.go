@@ -2,15 +2,15 @@ package task
 
 import "slices"
 
-// DeleteBehavior takes a behavior away: its tasks wait for one of that name (SPEC B8, I5).
+// DeleteBehavior takes away a behavior. Its tasks wait for a behavior of its name (SPEC B8, I5).
 type DeleteBehavior struct {
 	Namespace string `cbor:"1,keyasint"`
 	Name      string `cbor:"2,keyasint"`
 	Purge     bool   `cbor:"3,keyasint,omitempty"` // maintenance removes its waiting and final tasks
 }
 
-// apply keeps the record for the running tasks, which finish by their version's policy, and for those that are pinned.
-// It goes with the last task. Deleting again is refused, but for a purge of what was deleted without one.
+// apply keeps the record for pinned tasks, and for running tasks, which finish by their version's policy. The record
+// goes with the last task. A second deletion is refused, unless it asks for a purge and the first did not.
 func (c DeleteBehavior) apply(m *Machine) Result {
 	if r, ok := m.writable(c.Namespace); !ok {
 		return r

@@ -1,13 +1,13 @@
 package task
 
-// DrainNode stops, or resumes, assignments to the workers of a node (SPEC L10). Running tasks go on.
+// DrainNode stops or resumes assignments to the workers of a node (SPEC L10). Running tasks go on.
 type DrainNode struct {
 	Node  string `cbor:"1,keyasint"` // node ID
 	Drain bool   `cbor:"2,keyasint,omitempty"`
 }
 
-// maxDrained bounds the set of drained nodes; it is far above any cluster. A name stays in it until it is resumed,
-// whether or not a node of that name is there.
+// maxDrained bounds the set of drained nodes. It is far above any cluster. A name stays in the set until it is resumed,
+// whether or not a node of this name is there.
 const maxDrained = 1_000
 
 func (c DrainNode) apply(m *Machine) Result {

@@ -1,12 +1,13 @@
 package task
 
-// DropOperations deletes final operations, with their tasks, for a run.
+// DropOperations deletes final operations with their tasks, for a run of maintenance.
 type DropOperations struct {
 	Token      uint64   `cbor:"1,keyasint"`
 	Operations []KeyRev `cbor:"2,keyasint"`
 }
 
-// apply hides what has not changed since the run looked. The tasks go in this entry and in Ticks, as with RemoveOperation.
+// apply hides the operations that have not changed since the run looked. Their tasks go in this entry and in Ticks, as
+// with RemoveOperation.
 func (c DropOperations) apply(m *Machine) Result {
 	switch {
 	case !m.maintenanceRun(c.Token):

@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task/queue"
 )
 
-// External leases (SPEC section 8): no session keeps them alive, their workers renew each by itself over HTTP. They end
-// like everything that expires: by a Tick, on the lease clock (SPEC J6, L4).
+// External leases (SPEC section 8) have no session. Their workers renew each lease by itself over HTTP. Like everything
+// that expires they end by a Tick, on the lease clock (SPEC J6, L4).
 
 const (
 	minLease     Millis = 1_000 // SPEC L2
@@ -16,7 +16,7 @@ const (
 	defaultLease Millis = 30_000
 )
 
-// validLease reports whether a lease may be asked to last d.
+// validLease reports whether a worker may ask for a lease of length d.
 func validLease(d Millis) bool { return d >= minLease && d <= maxLease }
 
 // acceptName names what a repeated accept asks for (SPEC J2).
@@ -77,7 +77,7 @@ func (m *Machine) leaveLease(r *row) {
 }
 
 // leaseEnd returns when an external lease ends if nothing renews it. The first entry of a term gives it a full TTL
-// (SPEC C3) without writing a record; the grace of a cancelled run is not prolonged by anything (SPEC L8).
+// (SPEC C3) without writing a record. Nothing prolongs the grace of a cancelled run (SPEC L8).
 func (m *Machine) leaseEnd(l *Lease) LeaseTime {
 	end := max(l.Expires, later(m.floor, l.TTL))
 	if l.GraceEnd != 0 {
@@ -86,14 +86,15 @@ func (m *Machine) leaseEnd(l *Lease) LeaseTime {
 	return end
 }
 
-// extendLeases is extendSessions for external leases: the term's floor has moved, and all their ends with it.
+// extendLeases does for external leases what extendSessions does: the term's floor has moved, and all their ends move
+// with it.
 func (m *Machine) extendLeases() {
 	m.losses.Rekey(func(r *row) int64 { return int64(m.leaseEnd(m.task(r).Lease)) })
 }
 
-// reported returns the row of a task whose current lease is token's, for a report that came over HTTP or not; nil with
-// the answer for any other (SPEC L3). Sessions report through their session, external workers by themselves: each would
-// else be able to end the other's runs by a mistake.
+// reported returns the row of a task whose current lease is token's. external says whether the report came over HTTP.
+// For any other token it returns nil and the answer (SPEC L3). Workers with a session report through it, and external
+// workers report by themselves. Otherwise each could end the other's runs by a mistake.
 func (m *Machine) reported(k Key, token uint64, external bool) (*row, Result) {
 	r := m.leased(k, token)
 	switch {
@@ -105,8 +106,8 @@ func (m *Machine) reported(k Key, token uint64, external bool) (*row, Result) {
 	return r, Result{}
 }
 
-// LeaseEnd returns the instant of the lease clock at which an external lease ends if nothing renews it: at or after it,
-// by a Tick only (SPEC L4). 0 for a task that has none.
+// LeaseEnd returns the instant of the lease clock at which an external lease ends if nothing renews it. It ends at or
+// after this instant, by a Tick only (SPEC L4). LeaseEnd returns 0 for a task without such a lease.
 func (m *Machine) LeaseEnd(t *Task) LeaseTime {
 	if t.Lease == nil || !t.Lease.External() {
 		return 0
@@ -114,8 +115,8 @@ func (m *Machine) LeaseEnd(t *Task) LeaseTime {
 	return m.leaseEnd(t.Lease)
 }
 
-// LeasesOf returns the running tasks that an accept request was given, in the order in which they were assigned: what a
-// repeated request_id is answered (SPEC J2). None for the empty request.
+// LeasesOf returns the running tasks that an accept request got, in the order of their assignment. A repeated
+// request_id is answered with them (SPEC J2). For the empty request there are none.
 func (m *Machine) LeasesOf(namespace, behavior, worker, request string) []*Task {
 	rows := m.accepts[acceptName{namespace, behavior, worker, request}]
 	tasks := make([]*Task, len(rows))

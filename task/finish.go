@@ -1,7 +1,7 @@
 package task
 
-// Finish ends the attempt of Token with an outcome (SPEC L3, R2, L8). Exactly one of Result and Error counts:
-// Error nil means success.
+// Finish ends the attempt of Token with an outcome (SPEC L3, R2, L8). One of Result and Error counts: a nil Error means
+// success.
 //
 //fields:wire value
 type Finish struct {
@@ -10,17 +10,19 @@ type Finish struct {
 	Seq    uint64  `cbor:"3,keyasint"`
 	Result Payload `cbor:"4,keyasint,omitempty"`
 	Error  *Error  `cbor:"5,keyasint,omitempty"`
-	Again  Time    `cbor:"6,keyasint,omitempty"` // SPEC R4: the run itself says when to run again; 0: no
+	Again  Time    `cbor:"6,keyasint,omitempty"` // SPEC R4: the run says when to run again; 0: it does not
 
 	External bool `cbor:"7,keyasint,omitempty"` // reported over HTTP: the lease must be an external one
 
 	Fuel int64 `cbor:"8,keyasint,omitempty"` // units that the attempt used: see Attempt
 
-	// InTxn says that the attempt succeeded with children, which are submitted in one Txn with this (SPEC B6). By itself it ends
-	// nothing: it only asks whether the run is over, and is refused with Conflict if it is not.
+	// InTxn says that the attempt succeeded with children, which one Txn submits together with this Finish (SPEC B6).
+	// Outside of a Txn such a Finish ends nothing. It only asks whether the run is over, and if not it is refused with
+	// Conflict.
 	InTxn bool `cbor:"9,keyasint,omitempty"`
 
-	// Progress is the run's latest, so that what has ended shows how far it had come (SPEC J4). nil: as it was.
+	// Progress is the run's latest progress, so that an ended task shows how far it had come (SPEC J4). nil: it stays as
+	// it was.
 	Progress *Payload `cbor:"10,keyasint,omitempty"`
 }
 
@@ -69,8 +71,8 @@ func (c Finish) apply(m *Machine) Result {
 	return Result{Task: n}
 }
 
-// admit refuses an outcome whose blobs are not stored, or that refers to some where it must not. The run goes on, and its
-// worker puts them again.
+// admit refuses an outcome whose blobs are not stored, or that refers to blobs where it must not. The run goes on, and
+// its worker puts the blobs again.
 func (c *Finish) admit(m *Machine, t *Task) (Result, bool) {
 	if c.Progress != nil {
 		if refusal, ok := inline("progress", c.Progress); !ok {
@@ -88,10 +90,11 @@ func (c *Finish) admit(m *Machine, t *Task) (Result, bool) {
 	return m.admit(field, &result)
 }
 
-// byProgress reports whether the run's progress is its result: a program that reports over HTTP has given none (SPEC J4).
+// byProgress reports whether the run's progress is its result, because a program reported over HTTP without a result
+// (SPEC J4).
 func (c *Finish) byProgress() bool { return c.External && c.Result.Encoding == None }
 
-// result returns the result of a success. What progress names in it is needed from now on, as with any result.
+// result returns the result of a success. Blobs that progress names in it are needed from now on, as with any result.
 func (c *Finish) result(t *Task) Payload {
 	switch {
 	case !c.byProgress():
@@ -102,8 +105,8 @@ func (c *Finish) result(t *Task) Payload {
 	return naming(t.Progress)
 }
 
-// succeeded returns the record after a run that succeeded: due again if the run or the policy says so (SPEC R4). The
-// success of a run that is being cancelled is honoured (SPEC L8), but it is the last one: a cancelled task does not repeat.
+// succeeded returns the record after a run that succeeded. It is due again if the run or the policy says so (SPEC R4).
+// If the run is being cancelled its success counts (SPEC L8), but it is the last: a cancelled task does not repeat.
 func (c *Finish) succeeded(m *Machine, r *row) *Task {
 	t := m.task(r)
 	n := m.ended(t, outcomeSuccess, c.Fuel, hashFinish(c))
@@ -112,7 +115,7 @@ func (c *Finish) succeeded(m *Machine, r *row) *Task {
 	n.FinishedAt, n.LostCount = m.now, 0
 	next := Time(0)
 	switch v := m.version(m.of(r), t.Version); {
-	case t.CancelCode != "" || t.Role != RoleNone: // an operation's tasks have one outcome
+	case t.CancelCode != "" || t.Role != RoleNone: // a task of an operation has one outcome
 	case c.Again > 0:
 		next = c.Again
 	case v != nil:
@@ -122,8 +125,8 @@ func (c *Finish) succeeded(m *Machine, r *row) *Task {
 	return n
 }
 
-// late refuses a finish after the deadline (SPEC R1), whether or not a Tick has struck yet. It is the one refusal that
-// changes something: the run is over, and a lease that nobody reports on any more would be kept alive for ever.
+// late refuses a finish after the deadline (SPEC R1), whether or not a Tick has struck yet. It is the only refusal that
+// changes something: the run is over. Otherwise a lease that nobody reports on any more would be kept alive for ever.
 func (c *Finish) late(m *Machine, r *row) Result {
 	n := m.ended(m.task(r), CodeDeadlineExceeded, c.Fuel, 0)
 	m.fail(n, cancelError(CodeDeadlineExceeded), 0)
@@ -132,8 +135,8 @@ func (c *Finish) late(m *Machine, r *row) Result {
 	return Result{Code: Halt, Message: "the deadline has passed: the outcome is refused", Task: n}
 }
 
-// failed returns the record after a run that failed: due again when the run said, or if the policy says so, as a retry
-// (SPEC R2, R4) or as the next repeat.
+// failed returns the record after a run that failed. It is due again when the run said, or if the policy says so, as a
+// retry (SPEC R2, R4) or as the next repeat.
 func (c *Finish) failed(m *Machine, r *row) *Task {
 	t := m.task(r)
 	e := *c.Error

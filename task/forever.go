@@ -1,18 +1,18 @@
 package task
 
-// What a behavior keeps for ever is bounded by its namespace's quota of tasks, and where there is none by Limit.Finals: final tasks
-// beyond that are kept for the default times (SPEC T9). Whether a task is one of these is decided once, when it becomes final, and
-// is part of its record; whether the others are kept for ever is what the active policy says now.
+// A namespace's quota of tasks bounds how many tasks its behaviors keep for ever. Without a quota Limit.Finals does.
+// Further final tasks are kept for the default times (SPEC T9). A task that becomes final is found to be one of these
+// or not, and its record says so. The active policy says whether the other final tasks are kept for ever now.
 
 // keeps reports whether final tasks with the status are kept for ever.
 func (a *allowance) keeps(s Status) bool {
 	return s == Success && a.keepSuccess || s == Failure && a.keepFailure
 }
 
-// keeps reports whether a final task of b that is of no operation is kept for ever.
+// keeps reports whether a final task of b that belongs to no operation is kept for ever.
 func (b *behaviorRow) keeps(t *Task) bool { return !t.Excess && b.limits.keeps(t.Status) }
 
-// setExcess decides about t, which takes the place of prev: nil if it is new.
+// setExcess decides whether t is one of these further tasks. t replaces prev, which is nil if t is new.
 func (m *Machine) setExcess(b *behaviorRow, prev, t *Task) {
 	switch {
 	case !t.Final() || t.Role != RoleNone:
@@ -23,7 +23,7 @@ func (m *Machine) setExcess(b *behaviorRow, prev, t *Task) {
 	}
 }
 
-// keptOtherwise counts the final tasks of b anew whose keeping next changes.
+// keptOtherwise counts again the final tasks of b for which next changes whether they are kept.
 func (m *Machine) keptOtherwise(b *behaviorRow, next *allowance) {
 	for _, s := range [...]Status{Success, Failure} {
 		if was, is := b.limits.keeps(s), next.keeps(s); was != is {

@@ -7,11 +7,11 @@ import (
 	"github.com/taskrt/taskrt/task/names"
 )
 
-// How operations are taken up (SPEC M5). An import brings an operation before its tasks, and those in the order in which
-// they were made: all partitions stand before the completion. So an operation that was running goes on here, with what
-// has come already; it cannot complete before the last partition has come.
+// This file takes up operations (SPEC M5). An import brings an operation before its tasks, and it brings the tasks in
+// the order in which they were made: all partitions come before the completion. So an operation that was running goes
+// on here with the tasks that have come. It cannot complete before the last partition has come.
 
-// operation takes up an operation whose ID is free. One that runs must not meet another that excludes it.
+// operation takes up an operation whose ID is free. If it runs, no other operation may exclude it.
 func (x *importer) operation(o *Operation) (Result, bool) {
 	if o == nil {
 		return invalid("operations", "an operation is missing"), false
@@ -41,7 +41,7 @@ func (x *importer) operation(o *Operation) (Result, bool) {
 	if r, ok := x.alone(&n); !ok {
 		return r, false
 	}
-	n.RetryRev = 0 // a rev of another cluster: what failed and was to be retried stays failed
+	n.RetryRev = 0 // the rev is another cluster's; partitions that waited for the retry stay failed
 	x.seen[n.ID] = true
 	x.operations = append(x.operations, &n)
 	x.demand.tasks += n.owed()
@@ -49,7 +49,7 @@ func (x *importer) operation(o *Operation) (Result, bool) {
 	return Result{}, true
 }
 
-// wrong says what is wrong with an operation by itself, or nothing. Check asks the same of every record.
+// wrong says what is wrong with an operation by itself, or nothing. Check asks this of every record.
 func (o *Operation) wrong() string {
 	start := StartOperation{
 		Namespace: o.Namespace, ID: o.ID, Target: o.Target, Object: o.Object, Partitions: o.Partitions, Names: o.Names,
@@ -86,7 +86,8 @@ func (o *Operation) wrong() string {
 	return ""
 }
 
-// versions pins an operation whose version is not there to the active one, as its tasks will be: they begin anew.
+// versions pins an operation to the active version if its own version is not there. So it does with the tasks, which
+// begin again.
 func (x *importer) versions(o *Operation) (Result, bool) {
 	if o.Removing {
 		return invalid("operations", "operation "+o.ID+" is being removed"), false
@@ -106,7 +107,7 @@ func (x *importer) versions(o *Operation) (Result, bool) {
 	return Result{}, true
 }
 
-// version finds a version among those that are there and those that the import takes up.
+// version finds a version among the existing ones and those of the import.
 func (x *importer) version(behavior, version string) (*Version, bool) {
 	if b := x.imports(behavior); b != nil {
 		return b.Find(version)
@@ -115,7 +116,7 @@ func (x *importer) version(behavior, version string) (*Version, bool) {
 	return v, v != nil
 }
 
-// alone refuses an operation that has not ended and is excluded by one that runs here, or that comes with it.
+// alone refuses an operation that has not ended if another operation excludes it that runs here or comes with it.
 func (x *importer) alone(o *Operation) (Result, bool) {
 	if o.Final() {
 		return Result{}, true
@@ -134,7 +135,7 @@ func (x *importer) alone(o *Operation) (Result, bool) {
 	return Result{}, true
 }
 
-// importOperation adds an operation. The numbers of its target go on behind its own.
+// importOperation adds an operation. The instance numbers of its target go on after its own.
 func (m *Machine) importOperation(o *Operation) {
 	k := instanceName{o.Namespace, o.Behavior, o.Target}
 	if former := m.instances.get(k); former == nil || former.Last < o.Instance {
@@ -143,8 +144,8 @@ func (m *Machine) importOperation(o *Operation) {
 	m.addOperation(o)
 }
 
-// importable reports whether a task may be taken up: an ordinary one if no operation has its ID, another one if it is what
-// its operation, which came before it, still misses. Cleanups belong to sessions of another cluster.
+// importable reports whether a task may be taken up. An ordinary task may if no operation has its ID. An operation's
+// task may if the operation, which came before it, still misses it. Cleanups belong to sessions of another cluster.
 func (m *Machine) importable(t *Task) bool {
 	if t.Role == RoleNone {
 		return m.reservedBy(t.Key()) == nil
@@ -163,7 +164,7 @@ func (m *Machine) importable(t *Task) bool {
 	}
 }
 
-// adopt makes an operation's task one of the operation as it is here.
+// adopt fits an operation's task to the operation as it is here.
 func (m *Machine) adopt(t *Task) {
 	o := m.operations[t.operation()].operation
 	if t.Version != o.Version {
@@ -178,7 +179,7 @@ func (m *Machine) adopt(t *Task) {
 	}
 }
 
-// reservedBy returns the operation whose tasks' IDs begin as this key's does, or nil.
+// reservedBy returns the operation whose tasks have IDs with the same beginning as this key, or nil.
 func (m *Machine) reservedBy(k Key) *operationRow {
 	id, _, ok := strings.Cut(k.ID, ":")
 	if !ok {

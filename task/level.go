@@ -9,14 +9,14 @@ const (
 	KnownLevel uint64 = 1
 )
 
-// RaiseLevel raises the cluster's feature level (SPEC C9). The leader proposes it when every member has known the level for
-// long enough. It is never lowered; a level that the cluster has already changes nothing.
+// RaiseLevel raises the cluster's feature level (SPEC C9). The leader proposes it when every member has known the level
+// for long enough. The level is never lowered. If the cluster has it already, nothing changes.
 type RaiseLevel struct {
 	Level uint64 `cbor:"1,keyasint"`
 }
 
-// apply panics on a level that this build does not know: what follows in the log may mean things that it cannot carry out, so
-// the node must stop, as for an unknown command (SPEC C4).
+// apply panics on a level that this build does not know. Later entries of the log may mean things that this build
+// cannot carry out. So the node must stop, as for an unknown command (SPEC C4).
 func (c RaiseLevel) apply(m *Machine) Result {
 	switch {
 	case c.Level <= m.level:
@@ -30,8 +30,9 @@ func (c RaiseLevel) apply(m *Machine) Result {
 	return Result{Changed: true}
 }
 
-// LevelOf returns the feature level that a command needs: the one since which builds know it and all of its fields that are
-// set. Whoever proposes asks; Apply asks again, so that all replicas refuse alike what was proposed all the same.
+// LevelOf returns the feature level that a command needs. Builds know the command and all of its set fields since this
+// level. A proposer asks. Apply asks again, so that all replicas refuse in the same way a command that was proposed
+// nevertheless.
 //
 // A command or field that comes with a later level gets its line here. Fields of records that came with a level contribute
 // nothing to a digest while they are absent, so that raising a level hashes nothing anew (DESIGN.md, "The digest").
@@ -48,6 +49,6 @@ type leveled interface{ level() uint64 }
 // Level returns the cluster's feature level.
 func (m *Machine) Level() uint64 { return m.level }
 
-// WithKnownLevel makes the machine that of a build which knows levels up to this one, for tests of what a cluster of several
-// builds does. It is no part of the state.
+// WithKnownLevel gives the machine the build of one that knows levels up to this one. Tests use it for clusters of
+// several builds. It is no part of the state.
 func WithKnownLevel(level uint64) Option { return func(m *Machine) { m.known = level } }

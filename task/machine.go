@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task/records"
 )
 
-// Machine is the replicated state machine. One writer calls Apply; between two Applies any number of readers may call
+// Machine is the replicated state machine. One writer calls Apply. Between two Applies any number of readers may call
 // the read methods, Plan, NextTick and Check. Freeze counts as a writer. The machine does no locking.
 //
 // Values that it hands out are immutable and may be kept.
@@ -33,7 +33,7 @@ type Machine struct {
 	blobs      blobs.Table
 	runs       []*MaintenanceRun // oldest first
 
-	// Derived: rebuilt by Restore, verified by Check.
+	// These fields are derived. Restore rebuilds them, and Check verifies them.
 	board     queue.Board
 	deadlines heap[*row] // waiting or running tasks whose deadline has not struck; by deadline
 	expiries  heap[*sessionRow]
@@ -49,7 +49,7 @@ type Machine struct {
 	counts  Counts
 	fanout  operationIndex
 
-	// Scratch of one Apply.
+	// These fields are the scratch of one Apply.
 	entryRev   uint64 // rev before the entry
 	hashed     *Task  // the task written last and its hash: its answer's hash needs it again
 	hashedSum  uint64
@@ -60,7 +60,7 @@ type Machine struct {
 	steps      int64 // of the work of operations, left in this entry
 }
 
-// state is what a snapshot's Head carries: the scalars of the machine.
+// state is the machine's scalars. A snapshot's Head carries them.
 type state struct {
 	index, term uint64
 	now         Time
@@ -75,8 +75,8 @@ type state struct {
 	level       uint64 // feature level of the cluster (SPEC C9)
 }
 
-// Limit bounds what the machine keeps. It is part of the state: it travels in snapshots, so that all replicas of a
-// cluster have the same, whatever their builds say.
+// Limit bounds what the machine keeps. It is part of the state and travels in snapshots, so all replicas of a cluster
+// have the same limits, whatever their builds say.
 type Limit struct {
 	Finals       int64 `cbor:"1,keyasint"`            // final tasks per namespace (SPEC T9)
 	Sweep        int64 `cbor:"2,keyasint"`            // tasks that one Tick removes at most; the next Tick goes on
@@ -104,8 +104,8 @@ func DefaultLimit() Limit {
 // Option changes what NewMachine starts from.
 type Option func(*Machine)
 
-// WithLimit is for tests that want to meet a limit soon; fields that are not positive keep their default. Every replica
-// of a cluster must start from the same.
+// WithLimit is for tests that want to meet a limit soon. Fields that are not positive keep their default. All replicas
+// of a cluster must start from the same limits.
 func WithLimit(l Limit) Option {
 	return func(m *Machine) {
 		for i, field := range m.limits.fields() {
@@ -158,8 +158,8 @@ func NewMachine(options ...Option) *Machine {
 
 // Apply applies one log entry: len(results) == len(ps), and the events are in the order in which things happened.
 //
-// It panics on what cannot be: an index that does not rise, a term that falls, a nil command. The shell must stop the
-// node then; the state is no longer to be used (SPEC C4).
+// Apply panics on an impossible entry: an index that does not rise, a term that falls, a nil command. The shell must
+// stop the node then, and the state is no longer to be used (SPEC C4).
 func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 	if h.Index <= m.index || h.Term < m.term {
 		panic(fmt.Sprintf("task: entry %d of term %d after entry %d of term %d", h.Index, h.Term, m.index, m.term))
@@ -205,8 +205,8 @@ func (m *Machine) run(c Command) Result {
 	return r
 }
 
-// extendSessions gives every session a full TTL from this entry on: the first command of a term says how far the lease
-// clock of the new leader is, and nobody renewed while there was none (SPEC C3).
+// extendSessions gives every session a full TTL from this entry on. The first command of a term says how far the lease
+// clock of the new leader is, and nobody could renew while there was no leader (SPEC C3).
 func (m *Machine) extendSessions() {
 	for _, s := range m.sessionsByID() {
 		next := *s.session
@@ -215,7 +215,7 @@ func (m *Machine) extendSessions() {
 	}
 }
 
-// total returns the sum over all records: those of a room count there.
+// total returns the sum over all records, including the records that the packages below task keep.
 func (m *Machine) total() uint64 { return m.sum + m.blobs.Sum() + m.answers.Sum() }
 
 // digestSum folds everything that is not in a record into the running digest.
@@ -246,13 +246,13 @@ func (m *Machine) emit(e Event) {
 	m.events = append(m.events, e)
 }
 
-// add makes t a new record.
+// add adds t as a new record.
 func (m *Machine) add(b *behaviorRow, t *Task) {
 	m.setDue(nil, t)
 	m.enter(b, t)
 }
 
-// setDue notes how long t, which takes the place of prev, is due, if its time was set now and has passed (SPEC T4).
+// setDue notes since when t is due, if its time was set now and has passed (SPEC T4). t replaces prev.
 func (m *Machine) setDue(prev, t *Task) {
 	switch {
 	case t.NotBefore == 0 || t.NotBefore >= m.now:
@@ -262,7 +262,7 @@ func (m *Machine) setDue(prev, t *Task) {
 	}
 }
 
-// enter is add of a record that says since when it is due.
+// enter is add for a record that already says since when it is due.
 func (m *Machine) enter(b *behaviorRow, t *Task) {
 	m.setExcess(b, nil, t)
 	m.rev++
@@ -276,13 +276,13 @@ func (m *Machine) enter(b *behaviorRow, t *Task) {
 	m.stepOperation(r, nil)
 }
 
-// put replaces the record of r by t. What is taken from the sum is the hash of what is in memory now: a record damaged
-// since its last write shows here (SPEC C4).
+// put replaces the record of r by t. It takes from the sum the hash of the record that is in memory now. So a record
+// that was damaged since its last write shows here (SPEC C4).
 func (m *Machine) put(r *row, t *Task) {
 	m.rev++
 	t.Rev = m.rev
 	prev := m.task(r)
-	m.followRun(prev, t) // may give t its next time
+	m.followRun(prev, t) // it may give t its next time
 	m.setDue(prev, t)
 	m.setExcess(m.of(r), prev, t)
 	m.referTask(prev, t)
@@ -291,8 +291,8 @@ func (m *Machine) put(r *row, t *Task) {
 	m.stepOperation(r, prev)
 }
 
-// replace is put without a rev and an event, for the one change of a record that is none to those who watch it: an
-// external lease that was only renewed (as renewing a session writes no task, SPEC L2).
+// replace is put without a rev and an event. It serves the only change of a record that watchers do not see: an
+// external lease was only renewed (as renewing a session writes no task, SPEC L2).
 func (m *Machine) replace(r *row, t *Task) {
 	m.sum -= hashTask(m.task(r))
 	m.sum += m.hash(t)
@@ -307,8 +307,8 @@ func (m *Machine) replace(r *row, t *Task) {
 	m.store.rows.Tidy(r)
 }
 
-// drop deletes the record of r (SPEC L9). A removal has a rev of its own, so that whoever watches can say up to where it
-// has seen everything (SPEC W3).
+// drop deletes the record of r (SPEC L9). A removal has a rev of its own, so that a watcher can say up to where it has
+// seen everything (SPEC W3).
 func (m *Machine) drop(r *row) {
 	m.rev++
 	t, b := m.task(r), m.of(r)

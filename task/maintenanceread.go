@@ -1,7 +1,7 @@
 package task
 
-// BehaviorsAfter returns up to limit behaviors of all namespaces by namespace and name, those behind the given one, with
-// Pinned filled in. Unlike Behaviors it returns deleted ones too, which stay while there are tasks of theirs.
+// BehaviorsAfter returns up to limit behaviors of all namespaces that follow the given one by namespace and name, with
+// Pinned filled in. Unlike Behaviors it also returns deleted behaviors, which stay while they have tasks.
 func (m *Machine) BehaviorsAfter(namespace, name string, limit int) []*Behavior {
 	at, found := m.findBehavior(behaviorName{namespace, name})
 	if found {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Records of runs (SPEC M4). Each begins when its run is leased and ends when its lease does, whatever the run itself says in
-// between: no run is without a record, and none that is over looks as if it went on.
+// Each run has a record (SPEC M4). It begins when the run is leased, and ends when the run's lease ends, whatever the
+// run says in between. So no run is without a record, and no run that is over looks as if it went on.
 
-// MaintenanceRun is what is remembered of a run (SPEC M4). Values are immutable.
+// MaintenanceRun is the record of a run (SPEC M4). Values are immutable.
 //
 //fields:hash record Run
 type MaintenanceRun struct {
-	Run        int64         `cbor:"1,keyasint"` // the attempt
+	Run        int64         `cbor:"1,keyasint"` // the attempt's number
 	Token      uint64        `cbor:"2,keyasint"`
 	Worker     string        `cbor:"3,keyasint"`
 	DryRun     bool          `cbor:"4,keyasint,omitempty"`
@@ -27,7 +27,7 @@ type MaintenanceRun struct {
 	By         int64         `cbor:"13,keyasint,omitempty"` // Ended: the run that took its place; 0: none has yet
 }
 
-// ObjectCount is what a run did with the objects of one kind in one namespace ("" for those of the cluster).
+// ObjectCount is what a run did with the objects of one kind in one namespace, or in the cluster for "".
 type ObjectCount struct {
 	Kind      string `cbor:"1,keyasint"`
 	Namespace string `cbor:"2,keyasint,omitempty"`
@@ -37,7 +37,7 @@ type ObjectCount struct {
 	Deleted   int64  `cbor:"6,keyasint,omitempty"`
 }
 
-// FilterStats describe the Bloom filter of a run: the next one is sized by them (SPEC M3).
+// FilterStats describes the Bloom filter of a run. It gives the size of the next filter (SPEC M3).
 type FilterStats struct {
 	Items  int64 `cbor:"1,keyasint,omitempty"` // objects marked
 	Bits   int64 `cbor:"2,keyasint,omitempty"`
@@ -50,24 +50,25 @@ const MaxRuns = 50
 
 const (
 	endedSuperseded = "superseded"
-	endedRemoved    = "removed" // the task was
+	endedRemoved    = "removed" // the task was removed
 )
 
-// MaintenanceRuns returns what is remembered of runs, the newest first.
+// MaintenanceRuns returns the records of runs, the newest first.
 func (m *Machine) MaintenanceRuns() []*MaintenanceRun {
 	runs := slices.Clone(m.runs)
 	slices.Reverse(runs)
 	return runs
 }
 
-// maintenanceRun reports whether token is that of the run of maintenance that is going on. Every command that deletes
-// for a run asks first, and answers halt if not: who was superseded or thought dead deletes nothing (SPEC M1, M3).
+// maintenanceRun reports whether token belongs to the run of maintenance that is going on. Every command that deletes
+// for a run asks this first, and answers halt if it does not. So a run that was superseded or thought dead deletes
+// nothing (SPEC M1, M3).
 func (m *Machine) maintenanceRun(token uint64) bool {
 	return token != 0 && m.leased(MaintenanceKey(), token) != nil
 }
 
-// followRun keeps the records in step with the maintenance task, of which t takes the place of prev; nil: it is removed.
-// An outcome ends what the params of a StartMaintenance were for.
+// followRun keeps the records in step with the maintenance task. t replaces prev, and is nil if the task is removed.
+// With an outcome the params of a StartMaintenance have served.
 func (m *Machine) followRun(prev, t *Task) {
 	if prev.ID != MaintenanceTask || prev.Namespace != SystemNamespace {
 		return
@@ -90,8 +91,8 @@ func (m *Machine) followRun(prev, t *Task) {
 	}
 }
 
-// nextRun lets the schedule go on when its task would end with a run that was cancelled, or not to begin at all: only pausing the
-// behavior stops it (SPEC M1).
+// nextRun lets the schedule go on when its task would end with a run that was cancelled, or would never begin. Only
+// pausing the behavior stops the schedule (SPEC M1).
 func (m *Machine) nextRun(t *Task) {
 	b := m.behaviors[behaviorName{t.Namespace, t.Behavior}]
 	if v := m.version(b, ""); b.live() != nil && v != nil {
@@ -101,8 +102,8 @@ func (m *Machine) nextRun(t *Task) {
 	}
 }
 
-// tally counts in the record of a run what it has deleted, as it is deleted: whatever becomes of the run, its record shows it. At
-// its end the run tells all that it counted, with what is on the members' disks.
+// tally counts in the record of a run what it deletes, at once. So the record shows it, whatever becomes of the run. At
+// its end the run tells all that it counted, including the members' disks.
 func (m *Machine) tally(token uint64, kind, namespace string, deleted int64) {
 	i := m.runIndex(token)
 	if deleted == 0 || i == len(m.runs) {
@@ -122,7 +123,7 @@ func (m *Machine) tally(token uint64, kind, namespace string, deleted int64) {
 	m.putRun(i, &next)
 }
 
-// Kinds of objects that commands of a run delete, as ObjectCount names them.
+// The kinds of objects that commands of a run delete, as ObjectCount names them.
 const (
 	ObjectTask      = "task"
 	ObjectOperation = "operation"
@@ -132,13 +133,14 @@ const (
 	ObjectPurged    = "purged" // records of namespaces in PURGING, of all kinds
 )
 
-// concluded reports whether t has an outcome that prev, before it, had not, or does not run again by itself.
+// concluded reports whether t has an outcome that the record before it, prev, had not, or does not run again by itself.
 func concluded(prev, t *Task) bool {
 	outcome := func(t *Task) bool { return t.Status == Success || t.Status == Failure }
 	return t.Final() || outcome(t) && !outcome(prev)
 }
 
-// beginRun makes the record of the run that t was leased for. It takes the place of those that ended without an outcome.
+// beginRun makes the record of the run that t was leased for. The run takes the place of former runs that ended without
+// an outcome.
 func (m *Machine) beginRun(t *Task) {
 	for i, r := range m.runs {
 		if r.Ended != "" && r.By == 0 {
@@ -154,7 +156,7 @@ func (m *Machine) beginRun(t *Task) {
 	m.putRun(len(m.runs), &MaintenanceRun{Run: t.Attempt, Token: t.Lease.Token, Worker: t.Lease.Worker, StartedAt: t.StartedAt})
 }
 
-// endRun gives the record of the run an end if it has none; t is the task after it, or nil.
+// endRun ends the record of the run if it has no end. t is the task after the run, or nil.
 func (m *Machine) endRun(token uint64, t *Task) {
 	i := m.runIndex(token)
 	if i == len(m.runs) || m.runs[i].over() {
@@ -176,7 +178,7 @@ func (m *Machine) endRun(token uint64, t *Task) {
 	m.putRun(i, &next)
 }
 
-// supersedeRun is endRun for one that was lost, and is not to be taken over any more.
+// supersedeRun is endRun for a run that was lost and is not to be taken over any more.
 func (m *Machine) supersedeRun() {
 	if i := len(m.runs) - 1; i >= 0 && m.runs[i].Ended != "" {
 		next := *m.runs[i]
@@ -188,7 +190,7 @@ func (m *Machine) supersedeRun() {
 // over reports whether the run has ended, in whatever way.
 func (r *MaintenanceRun) over() bool { return r.FinishedAt != 0 || r.Ended != "" }
 
-// runIndex returns the place of the record of the run with the token, or the place behind all.
+// runIndex returns the place of the record of the token's run, or the place behind all records.
 func (m *Machine) runIndex(token uint64) int {
 	if i := slices.IndexFunc(m.runs, func(r *MaintenanceRun) bool { return r.Token == token }); i >= 0 {
 		return i
@@ -196,7 +198,7 @@ func (m *Machine) runIndex(token uint64) int {
 	return len(m.runs)
 }
 
-// putRun makes r the record at a place, which may be the one behind all.
+// putRun makes r the record at a place, which may be the place behind all records.
 func (m *Machine) putRun(i int, r *MaintenanceRun) {
 	if i == len(m.runs) {
 		m.runs = append(m.runs, nil)

@@ -12,7 +12,8 @@ type Namespace struct {
 	CreatedAt Time            `cbor:"6,keyasint"`
 	ChangedAt Time            `cbor:"7,keyasint,omitempty"` // of the status
 
-	// The bucket of submits_per_second: what was left at a time, in thousandths of a submit. Writing it makes no rev.
+	// Bucket and the field after it are the bucket of submits_per_second: what was left at a time, in thousandths of a
+	// submit. Writing it makes no rev.
 	Bucket   int64 `cbor:"8,keyasint,omitempty"`
 	BucketAt Time  `cbor:"9,keyasint,omitempty"`
 
@@ -23,7 +24,7 @@ type Namespace struct {
 	Usage Usage `cbor:"-"` // derived: filled in by the read methods only
 }
 
-// NamespaceStatus of a namespace (SPEC N1).
+// NamespaceStatus is the status of a namespace (SPEC N1).
 type NamespaceStatus uint8
 
 // The four statuses.
@@ -48,7 +49,7 @@ func (s NamespaceStatus) String() string {
 	return "INVALID"
 }
 
-// Quota bounds what a namespace may hold and how fast; 0: no limit.
+// Quota bounds what a namespace may hold, and how fast it may take submits. 0: no limit.
 type Quota struct {
 	MaxTasks         int64 `cbor:"1,keyasint,omitempty"` // task records, final ones included; an operation's partitions count from its start
 	MaxBytes         int64 `cbor:"2,keyasint,omitempty"` // of payloads of tasks, operations and records, blobs that they refer to included
@@ -76,12 +77,12 @@ type Usage struct {
 	Bytes      int64
 	Operations int64
 	Records    int64 // of the TaskStore API
-	Behaviors  int64 // deleted ones that still have tasks included
+	Behaviors  int64 // includes deleted behaviors that still have tasks
 	Forever    int64 // final tasks that their behaviors keep for ever
 	Excess     int64 // final tasks that would be kept for ever if there were not so many, and no quota (SPEC T9)
 }
 
-// PutNamespace creates a namespace, or changes the settings of one.
+// PutNamespace creates a namespace, or changes a namespace's settings.
 type PutNamespace struct {
 	Name      string     `cbor:"1,keyasint"`
 	Create    bool       `cbor:"2,keyasint,omitempty"` // it must not exist, or be PURGED
@@ -99,15 +100,15 @@ type Share struct {
 // MaxWeight bounds Namespace.Weight.
 const MaxWeight = 100
 
-// SetNamespaceStatus makes a namespace ACTIVE, INACTIVE or PURGING; a PURGING one stays so (SPEC N1).
+// SetNamespaceStatus makes a namespace ACTIVE, INACTIVE or PURGING. A namespace in PURGING stays so (SPEC N1).
 type SetNamespaceStatus struct {
 	Name   string          `cbor:"1,keyasint"`
 	Status NamespaceStatus `cbor:"2,keyasint"`
 }
 
-// ImportRecords takes up records of an export as they are (SPEC M5), in the order of an export. What runs becomes due. A
-// record that exists already is left alone, and so is a module that no behavior of the same command needs. Result.Count
-// says how many were taken up.
+// ImportRecords takes up records of an export as they are (SPEC M5), in the order of the export. Running tasks become
+// due. It leaves alone a record whose name is taken, and a module that no behavior of the same command needs.
+// Result.Count says how many records were taken up.
 type ImportRecords struct {
 	Namespace  string         `cbor:"1,keyasint"`
 	Modules    []*Module      `cbor:"2,keyasint,omitempty"`

@@ -6,23 +6,24 @@ import (
 	"github.com/taskrt/taskrt/task/plan"
 )
 
-// namespaceRow is what the machine holds for one namespace: its record, and what is derived of what it holds.
+// namespaceRow is what the machine holds for one namespace: its record, and what it derives from the namespace's
+// contents.
 type namespaceRow struct {
 	space  *Namespace
 	usage  Usage
-	finals int64 // final tasks that are of no operation: what Limit.Finals bounds
-	slots  int64 // of sessions, that its running tasks hold
+	finals int64 // final tasks that belong to no operation: Limit.Finals bounds them
+	slots  int64 // slots of sessions that its running tasks hold
 
-	// How long it has held slots, in milliseconds of one, up to an instant of the lease clock. Each node counts from its start: only
-	// differences mean something.
+	// busy is how long the namespace has held slots, up to an instant of the lease clock, in milliseconds of one slot.
+	// Each node counts from its own start, so only differences mean something.
 	busy  int64
 	since LeaseTime
 }
 
-// exists reports whether tasks can be in the namespace; nil is none.
+// exists reports whether tasks can be in the namespace. A nil row means that there is no namespace.
 func (n *namespaceRow) exists() bool { return n != nil && n.space.Status != NamespaceIsPurged }
 
-// hold gives the namespace a slot of a session, or takes one for -1.
+// hold gives the namespace slots of a session, or takes slots away if slots is negative.
 func (n *namespaceRow) hold(slots int64, at LeaseTime) {
 	n.busy, n.since = n.held(at), at
 	n.slots += slots
@@ -31,7 +32,7 @@ func (n *namespaceRow) hold(slots int64, at LeaseTime) {
 // held returns how long the namespace had held slots at an instant.
 func (n *namespaceRow) held(at LeaseTime) int64 { return n.busy + n.slots*int64(at-n.since) }
 
-// Share tells package plan what the namespace has of the slots.
+// Share tells package plan the namespace's share of the slots.
 func (n *namespaceRow) Share(at int64) plan.Share {
 	s := plan.Share{Name: n.space.Name, Weight: n.space.Weight, Slots: n.slots, Held: n.held(LeaseTime(at)), Left: math.MaxInt64}
 	if limit := n.space.MaxRunning; limit > 0 {
@@ -69,8 +70,8 @@ func (m *Machine) replaceSpace(n *namespaceRow, next *Namespace) {
 	n.space = next
 }
 
-// writable refuses what no namespace takes that is not there or is being purged (SPEC N1). Reports, cancels and removals
-// do not ask: they help a purge.
+// writable refuses a namespace that is not there or is being purged (SPEC N1). Reports, cancels and removals do not
+// ask, because they help a purge.
 func (m *Machine) writable(namespace string) (Result, bool) {
 	return m.namespaces[namespace].writable()
 }
@@ -85,7 +86,7 @@ func (n *namespaceRow) writable() (Result, bool) {
 	return Result{}, true
 }
 
-// accepting refuses, in addition, new work in a namespace that is INACTIVE (SPEC N1).
+// accepting also refuses new work in a namespace that is INACTIVE (SPEC N1).
 func (m *Machine) accepting(namespace string) (Result, bool) {
 	n := m.namespaces[namespace]
 	if r, ok := n.writable(); !ok {
@@ -118,7 +119,7 @@ func (m *Machine) behaviorsIn(namespace string) []*behaviorRow {
 	return m.byName[from:to]
 }
 
-// enterDoomed lets a Tick find a run that a purge must cancel; leaveDoomed undoes it.
+// enterDoomed lets a Tick find a run that a purge must cancel. leaveDoomed undoes this.
 func (m *Machine) enterDoomed(r *row) {
 	if t := m.task(r); t.CancelCode == "" && m.store.rows.Look(r).Doomed == 0 && m.of(r).space.space.Status == NamespaceIsPurging {
 		m.doomed.Push(int64(t.Lease.Token), t.Lease.Token, &m.store.rows.Extra(r).Doomed, r)
@@ -131,7 +132,7 @@ func (m *Machine) leaveDoomed(r *row) {
 	}
 }
 
-// tickNamespaces is the Tick's part: it cancels what runs in namespaces in PURGING, in the order in which it was leased.
+// tickNamespaces does the Tick's part: it cancels running tasks of namespaces in PURGING, in the order of their leases.
 func (m *Machine) tickNamespaces() {
 	for range m.limits.StrikesATick {
 		n := m.doomed.Head()

@@ -2,8 +2,8 @@ package task
 
 import "github.com/taskrt/taskrt/task/blobs"
 
-// NoteBlob is the first note of a blob, or the second with Ready. The second is refused as blob_gone if the record was
-// dropped in between, also if another upload has made it again: the file is put again then.
+// NoteBlob is the first note of a blob or, with Ready, the second. If the record was dropped in between, the second is
+// refused as blob_gone, even if another upload has made the record again. The file is put again then.
 type NoteBlob struct {
 	Digest string `cbor:"1,keyasint"`
 	Size   int64  `cbor:"2,keyasint"`
@@ -11,8 +11,8 @@ type NoteBlob struct {
 	Since  uint64 `cbor:"4,keyasint,omitempty"` // with Ready: log index of the first note (Result.Index); 0: not compared
 }
 
-// apply refreshes what is known: a blob that is put again is younger, and one that a majority has stays ready. The size
-// follows from the content: another one for the same digest is a mistake, which nobody may bring into a ready record.
+// apply refreshes the record: a blob that is put again is younger, and a blob that a majority has stays ready. The size
+// follows from the content. Another size for the same digest is a mistake, which must not get into a ready record.
 func (c NoteBlob) apply(m *Machine) Result {
 	d, ok := blobs.Parse(c.Digest)
 	switch {
@@ -44,7 +44,7 @@ func (m *Machine) noteBlob(d blobs.Digest, size int64, ready bool) {
 	}
 }
 
-// countFile counts that the module of that digest, if there is one, needs the blob, whose record is new.
+// countFile counts the module with this digest, if there is one, as a need of the blob, whose record is new.
 func (m *Machine) countFile(d blobs.Digest) {
 	if m.modules[d.String()] != nil {
 		m.blobs.Refer(d, 1)

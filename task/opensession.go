@@ -2,12 +2,12 @@ package task
 
 import "slices"
 
-// OpenSession starts a session (SPEC L2, L6). A live session of the same Worker is ended at once, its runs lost, iff
-// Proof equals its proof; else the answer is worker_in_use.
+// OpenSession starts a session (SPEC L2, L6). If a session of the same Worker is alive and Proof equals its proof, it
+// ends at once and its runs are lost. With another Proof the answer is worker_in_use.
 //
-// The proof says that no guest of the live session executes any more. That holds only when the command was made after
-// that session was opened: one that was on its way meanwhile (in the buffer of a connection that the worker has given
-// up, say) would end the session that its own sender works in. Hello tells them apart.
+// The proof says that no guest of the live session executes any more. That holds only for a command that was made after
+// the session was opened. An older command may still be on its way, for example in the buffer of a connection that the
+// worker has given up. It would end the session that its own sender works in. Hello tells the two apart.
 type OpenSession struct {
 	Worker string `cbor:"1,keyasint"`
 	Node   string `cbor:"2,keyasint,omitempty"`
@@ -17,8 +17,8 @@ type OpenSession struct {
 	Hello  uint64 `cbor:"6,keyasint,omitempty"` // rises with every opening that the holder of Proof asks for; 0: unknown
 	Runs   int64  `cbor:"7,keyasint,omitempty"` // attempts that execute at a time, for people; 0: as many as Slots
 
-	// Alone says that its process runs one attempt and nothing else, for suspects only; Isolates that the process's parent
-	// would start such a one (SPEC L5).
+	// Alone says that the worker's process runs one attempt and nothing else, for suspects only. Isolates says that the
+	// process's parent would start such a process (SPEC L5).
 	Alone    bool `cbor:"8,keyasint,omitempty"`
 	Isolates bool `cbor:"9,keyasint,omitempty"`
 }

@@ -1,6 +1,7 @@
 package task
 
-// Operation is a fan-out: one task per partition, a completion, one outcome (SPEC section 7). Values are immutable.
+// Operation is a fan-out: it has one task for each partition, a completion, and one outcome (SPEC section 7). Values
+// are immutable.
 //
 //fields:hash parts
 type Operation struct {
@@ -20,13 +21,13 @@ type Operation struct {
 	Made       int64           `cbor:"13,keyasint" field:"part=state"` // partitions whose tasks have been made; the rest follows in Ticks
 
 	Stop       string  `cbor:"14,keyasint,omitempty" field:"part=state"` // RUNNING: what is not final is being cancelled: CANCELLED, or the code of the first failure
-	Result     Payload `cbor:"15,keyasint,omitempty" field:"part=state"` // of the completion
-	Error      *Error  `cbor:"16,keyasint,omitempty" field:"part=state"` // of the first final failure, the cancel or the completion
+	Result     Payload `cbor:"15,keyasint,omitempty" field:"part=state"` // the completion's
+	Error      *Error  `cbor:"16,keyasint,omitempty" field:"part=state"` // of the first final failure, of the cancel, or of the completion
 	Labels     []Label `cbor:"17,keyasint,omitempty"`                    // of its tasks, too
 	Priority   int8    `cbor:"18,keyasint"`
 	Removing   bool    `cbor:"19,keyasint,omitempty" field:"part=state"` // removed: its tasks go in Ticks, and nobody sees it
-	Dropped    int64   `cbor:"20,keyasint,omitempty" field:"part=state"` // cleanups that could not be run (SPEC O3)
-	Cleanups   int64   `cbor:"21,keyasint,omitempty" field:"part=state"` // cleanups made
+	Dropped    int64   `cbor:"20,keyasint,omitempty" field:"part=state"` // how many cleanups could not be run (SPEC O3)
+	Cleanups   int64   `cbor:"21,keyasint,omitempty" field:"part=state"` // how many cleanups were made
 	Rev        uint64  `cbor:"22,keyasint" field:"part=state"`
 	CreatedRev uint64  `cbor:"23,keyasint"`
 	CreatedAt  Time    `cbor:"24,keyasint"`
@@ -42,7 +43,7 @@ func (o *Operation) Key() Key { return Key{o.Namespace, o.ID} }
 // Final reports whether the operation has ended.
 func (o *Operation) Final() bool { return o.Status >= OperationSuccess }
 
-// OperationStatus of an operation (SPEC O1).
+// OperationStatus is the status of an operation (SPEC O1).
 type OperationStatus uint8
 
 // The four statuses.
@@ -79,7 +80,7 @@ type OperationPolicy struct {
 	Cleanup      string      `cbor:"6,keyasint,omitempty"`
 }
 
-// others returns the behaviors besides the operation's own that its tasks have.
+// others returns the behaviors of the operation's tasks other than the operation's own.
 func (p *OperationPolicy) others() (names []string) {
 	for _, name := range [...]string{p.Complete, p.Cleanup} {
 		if name != "" {
@@ -99,7 +100,8 @@ const (
 	OnePerObject
 )
 
-// OperationCounts are the partition tasks of an operation by what they do, in O(1). Waiting includes those not made yet.
+// OperationCounts counts the partition tasks of an operation by what they do, in O(1). Waiting includes tasks that are
+// not made yet.
 type OperationCounts struct {
 	Waiting, Running, Retrying, Success, Failure int64 // Retrying: an outcome, and due again; the last two are final
 }
@@ -107,7 +109,7 @@ type OperationCounts struct {
 // MaxPartitions bounds the partitions of an operation.
 const MaxPartitions = 100_000
 
-// MaxPartitionNames bounds the bytes of all partition names: they travel in one entry.
+// MaxPartitionNames bounds the bytes of all partition names, because they travel in one entry.
 const MaxPartitionNames = 256 << 10
 
 // OperationFilter selects operations for listing. Zero fields select everything.

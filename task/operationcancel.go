@@ -1,11 +1,12 @@
 package task
 
-// CancelOperation asks that what is not final be cancelled; the completion runs all the same (SPEC O3).
+// CancelOperation asks for the cancel of all tasks that are not final. The completion still runs (SPEC O3).
 type CancelOperation struct {
 	Key Key `cbor:"1,keyasint"`
 }
 
-// apply stops a running operation. One that stops already, or was cancelled, is asked in vain but without an error.
+// apply stops a running operation. If the operation stops already, or was cancelled, it changes nothing and is no
+// error.
 func (c CancelOperation) apply(m *Machine) Result {
 	r := m.liveOperation(c.Key)
 	if r == nil {
@@ -26,7 +27,7 @@ func (c CancelOperation) apply(m *Machine) Result {
 	next.Error = cancelError(CodeCancelled)
 	m.putOperation(r, &next)
 	m.workOn(r, m.steps)
-	if r.settled() { // a retry had made nothing due yet
+	if r.settled() { // a retry had made no task due yet
 		m.complete(r)
 	}
 	return Result{Operation: r.operation, Changed: true, Told: !r.operation.Final()}

@@ -6,14 +6,14 @@ import (
 	"github.com/taskrt/taskrt/task/names"
 )
 
-// Cleanups (SPEC O3): a task that tidies up behind an attempt, on the worker that ran it and nowhere else. They wait in
-// their session and in no lane, so that nobody else's planning meets them, and end with it.
+// A cleanup (SPEC O3) is a task that tidies up behind an attempt, on the worker that ran it and nowhere else. Cleanups
+// wait in their session and in no lane, so that no other planning meets them, and they end with the session.
 
 // CodeSessionEnded is the error of a cleanup whose session ended before it had run.
 const CodeSessionEnded = "SESSION_ENDED"
 
-// cleanUp makes the cleanup of an attempt of t's partition when it is known that it will not be continued where it ran:
-// the partition failed finally or was cancelled, or another session runs it now.
+// cleanUp makes the cleanup of an attempt of t's partition as soon as the attempt cannot be continued where it ran: the
+// partition failed finally or was cancelled, or another session runs it now.
 func (m *Machine) cleanUp(o *operationRow, t, prev *Task) {
 	if o.operation.Policy.Cleanup == "" || prev == nil || prev.Final() {
 		return
@@ -52,12 +52,13 @@ func (m *Machine) cleanupDropped(o *operationRow) {
 	m.putOperation(o, &next)
 }
 
-// sessionEnded is the end of a cleanup that its session can no longer run.
+// sessionEnded ends a cleanup that its session can no longer run.
 func (m *Machine) sessionEnded(n *Task) {
 	m.fail(n, &Error{Code: CodeSessionEnded, Message: "the worker that was to clean up has left"}, 0)
 }
 
-// dropBound ends the cleanups that are bound to a session that ends: at most Limit.Cleanups. None of them runs any more.
+// dropBound ends the cleanups that are bound to a session that ends, at most Limit.Cleanups. None of them runs any
+// more.
 func (m *Machine) dropBound(s *sessionRow) {
 	for n := s.cleanups.Head(); n != nil; n = s.cleanups.Head() {
 		t := *m.task(n.Item)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Instance is the last instance number given for a target and a behavior. It outlives its operations; the namespace takes
-// it along.
+// Instance is the last instance number of a target and a behavior. It outlives its operations, and goes with the
+// namespace.
 //
 //fields:hash record
 type Instance struct {
@@ -17,7 +17,7 @@ type Instance struct {
 	Rev       uint64 `cbor:"5,keyasint"` // of the write
 }
 
-// instanceTable holds the instances in order: there is one for every target that ever was, and freezing must not sort
+// instanceTable holds the instances in order. There is one for every target that ever was, and freezing must not sort
 // them.
 type instanceTable struct{ sorted []*Instance }
 
@@ -41,7 +41,7 @@ func (t *instanceTable) get(k instanceName) *Instance {
 	return nil
 }
 
-// put adds x, or lets it take the place of the one with its name.
+// put adds x, or replaces the instance with its name.
 func (t *instanceTable) put(x *Instance) {
 	i, ok := t.find(x.name())
 	if ok {
@@ -51,7 +51,7 @@ func (t *instanceTable) put(x *Instance) {
 	}
 }
 
-// drop removes those of a namespace and returns them.
+// drop removes the instances of a namespace and returns them.
 func (t *instanceTable) drop(namespace string) []*Instance {
 	from, _ := t.find(instanceName{namespace: namespace})
 	to, _ := t.find(instanceName{namespace: namespace + "\x00"})
@@ -71,7 +71,7 @@ func (m *Machine) nextInstance(o *Operation) int64 {
 	return next
 }
 
-// putInstance makes last the number that was given last.
+// putInstance stores last as the last instance number.
 func (m *Machine) putInstance(k instanceName, last int64) {
 	if former := m.instances.get(k); former != nil {
 		m.sum -= hashInstance(former)

@@ -1,6 +1,6 @@
 package task
 
-// makePartitions makes the tasks of partitions from..to-1: as due ones, or already cancelled if the operation stops.
+// makePartitions makes the tasks of partitions from..to-1. They are due, or already cancelled if the operation stops.
 func (m *Machine) makePartitions(r *operationRow, from, to int64) {
 	o := r.operation
 	b := m.behaviorRow(o.Namespace, o.Behavior)
@@ -22,13 +22,13 @@ func (o *Operation) task(role Role, id string, now Time) *Task {
 	}
 }
 
-// complete begins what follows when all partitions are final: the completion, or the end.
+// complete begins the completion, or ends the operation, when all partitions are final.
 func (m *Machine) complete(r *operationRow) {
 	next := *r.operation
 	next.Stop, next.RetryRev = "", 0
 	switch failed := r.failed.Head(); {
 	case failed == nil:
-		next.Error = nil // it was asked to stop too late
+		next.Error = nil // the stop was asked for too late
 	case next.Error == nil:
 		next.Error = partitionError(m.task(failed.Item))
 	}
@@ -41,7 +41,8 @@ func (m *Machine) complete(r *operationRow) {
 	m.runCompletion(r)
 }
 
-// runCompletion makes the task of the completion, or makes it due again after a retry: it has one for its whole life.
+// runCompletion makes the task of the completion, or makes it due again after a retry. An operation has one such task
+// for its whole life.
 func (m *Machine) runCompletion(r *operationRow) {
 	o := r.operation
 	b := m.behaviorRow(o.Namespace, o.Policy.Complete)
@@ -56,7 +57,7 @@ func (m *Machine) runCompletion(r *operationRow) {
 	m.add(b, t)
 }
 
-// completed ends the operation with its completion, whatever ended that (SPEC O3).
+// completed ends the operation with its completion, however the completion ended (SPEC O3).
 func (m *Machine) completed(r *operationRow, t *Task) {
 	next := *r.operation
 	switch {
@@ -77,7 +78,7 @@ func (m *Machine) endOperation(r *operationRow, next *Operation) {
 	m.putOperation(r, next)
 }
 
-// partitionError is the error of an operation that failed with the partition whose task t is.
+// partitionError returns the error of an operation that failed by the partition of task t.
 func partitionError(t *Task) *Error {
 	e := *t.Error
 	e.Message = "partition " + t.Partition + ": " + e.Message

@@ -3,11 +3,11 @@ package task
 // partitionLooks bounds how many partitions one OperationTasks looks at.
 const partitionLooks = 10_000
 
-// view returns the record with what is derived for it.
+// view returns the record with its derived fields.
 func (o *operationRow) view() *Operation {
 	view := *o.operation
 	view.Counts = o.counts
-	view.Counts.Waiting += view.Partitions - o.counts.all() // also those whose tasks are not made yet
+	view.Counts.Waiting += view.Partitions - o.counts.all() // this includes partitions without a task
 	return &view
 }
 
@@ -19,7 +19,7 @@ func (m *Machine) Operation(k Key) *Operation {
 	return nil
 }
 
-// OperationOf returns the operation whose task t is, with its counts, or nil. It may be being removed.
+// OperationOf returns the operation of task t with its counts, or nil. The operation may be being removed.
 func (m *Machine) OperationOf(t *Task) *Operation {
 	if t.Role == RoleNone {
 		return nil
@@ -30,7 +30,7 @@ func (m *Machine) OperationOf(t *Task) *Operation {
 	return nil
 }
 
-// Operations returns a page in order of creation, and After for the next one as Tasks does.
+// Operations returns a page in order of creation. next is the After of the next page, as in Tasks.
 func (m *Machine) Operations(f OperationFilter) (operations []*Operation, next uint64) {
 	rows := m.fanout.ordered
 	if f.Namespace != "" {
@@ -61,8 +61,8 @@ func (f *OperationFilter) matches(o *Operation) bool {
 		(f.Status == 0 || f.Status == o.Status)
 }
 
-// OperationTasks returns the tasks of partitions from..from+limit-1 that exist and, if status is not 0, have it, and the
-// partition to go on from, -1 at the end. It looks at no more than 10,000 partitions.
+// OperationTasks returns the tasks of partitions from..from+limit-1 that exist and have the status, if it is not 0. It
+// also returns the partition to go on from, or -1 at the end. It looks at no more than 10,000 partitions.
 func (m *Machine) OperationTasks(k Key, from int64, limit int, status Status) (tasks []*Task, next int64) {
 	r := m.liveOperation(k)
 	if r == nil {

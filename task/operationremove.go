@@ -1,12 +1,12 @@
 package task
 
-// RemoveOperation deletes an operation and its tasks; running ones are halted (SPEC O6).
+// RemoveOperation deletes an operation and its tasks. Running tasks are halted (SPEC O6).
 type RemoveOperation struct {
 	Key Key `cbor:"1,keyasint"`
 }
 
-// apply hides the operation at once. Its tasks go in this entry and in Ticks, and the record with the last of them: until
-// then its ID, and the target if it had not ended, are not free.
+// apply hides the operation at once. Its tasks go in this entry and in Ticks, and the record goes with the last task.
+// Until then its ID is not free, and its target is not free if the operation had not ended.
 func (c RemoveOperation) apply(m *Machine) Result {
 	r := m.liveOperation(c.Key)
 	if r == nil {
@@ -17,15 +17,16 @@ func (c RemoveOperation) apply(m *Machine) Result {
 	return Result{Changed: true}
 }
 
-// removeOperation makes r one that is being removed, by Ticks.
+// removeOperation notes that r is being removed. Ticks remove it.
 func (m *Machine) removeOperation(r *operationRow) {
 	next := *r.operation
 	next.Removing = true
 	m.putOperation(r, &next)
 }
 
-// removeSome takes up to n steps of the removal: what runs goes first, then what waits, the cleanups, the completion, and
-// the final partitions from the last to the first. Made counts down, so that every state of the removal can be restored.
+// removeSome takes up to n steps of the removal. Running tasks go first, then waiting tasks, cleanups, the completion,
+// and the final partitions from the last to the first. Made counts down, so that every state of the removal can be
+// restored.
 func (m *Machine) removeSome(o *operationRow, n int64) int64 {
 	done := int64(0)
 	for _, queue := range [...]*heap[*row]{&o.open, &o.cleanups} {

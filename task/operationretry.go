@@ -1,8 +1,8 @@
 package task
 
-// RetryOperation runs what failed of a failed operation again: its partitions, or its completion (SPEC O3). Exclusivity
-// is checked as at a start. One of which an import has not brought all partitions yet waits for them: it would complete
-// without.
+// RetryOperation runs the failed part of a failed operation again: its partitions, or its completion (SPEC O3).
+// Exclusivity is checked as at a start. An operation with partitions that an import has not brought yet waits for them,
+// because it would complete without them.
 type RetryOperation struct {
 	Key Key `cbor:"1,keyasint"`
 }
@@ -32,14 +32,14 @@ func (c RetryOperation) apply(m *Machine) Result {
 		m.putOperation(r, &next)
 		m.runCompletion(r)
 	} else {
-		next.RetryRev = m.rev // what fails from here on has failed again
+		next.RetryRev = m.rev // a later failure is a new failure
 		m.putOperation(r, &next)
 		m.workOn(r, m.steps)
 	}
 	return Result{Operation: r.operation, Changed: true}
 }
 
-// retryOne makes the partition that failed first due again; the last one ends the sweep.
+// retryOne makes the partition that failed first due again. The last partition ends the sweep.
 func (m *Machine) retryOne(o *operationRow) {
 	if n := o.failed.Head(); n != nil && n.Key <= int64(o.operation.RetryRev) {
 		m.retryPartition(n.Item, o.operation.Policy.Restart)
@@ -51,8 +51,8 @@ func (m *Machine) retryOne(o *operationRow) {
 	}
 }
 
-// retryPartition goes on where the task stopped, or begins it from scratch. What its last run left behind has been
-// cleaned up: it is forgotten which session that was.
+// retryPartition goes on where the task stopped, or starts it from scratch. The leftovers of its last run have been
+// cleaned up, so the task forgets the session of that run.
 func (m *Machine) retryPartition(r *row, restart bool) {
 	n := *m.task(r)
 	n.NotBefore, n.Deadline, n.Failures = max(m.now, 1), 0, 0

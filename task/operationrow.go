@@ -10,12 +10,12 @@ import (
 	"github.com/taskrt/taskrt/task/table"
 )
 
-// operationRow is what the machine holds for one operation: its record, and what is derived for its tasks.
+// operationRow is what the machine holds for one operation: its record, and what it derives from the operation's tasks.
 type operationRow struct {
 	operation *Operation
-	counts    OperationCounts // of the partitions whose tasks are there
+	counts    OperationCounts // of the partitions that have a task
 	tasks     int64           // of any role
-	running   int64           // of them
+	running   int64           // how many of them run
 
 	open     heap[*row] // partitions that a stop has to cancel: neither final nor being cancelled; running ones first
 	failed   heap[*row] // partitions that failed finally, by rev
@@ -24,8 +24,8 @@ type operationRow struct {
 	busy     table.Pos  // in operationIndex.busy, while it has work for Ticks
 }
 
-// operationIndex is what is derived from the records of operations, also what is left to do for them: any leader goes on with
-// it, and a coordinator that could die there is none (SPEC O4).
+// operationIndex is derived from the records of operations. It has the work that is left for them, too. So any leader
+// goes on with this work, and there is no coordinator that could die (SPEC O4).
 type operationIndex struct {
 	ordered []*operationRow // by CreatedRev
 	spaces  map[string][]*operationRow
@@ -33,12 +33,12 @@ type operationIndex struct {
 	running map[exclusion][]*operationRow
 }
 
-// operation returns the key of the operation whose task t is.
+// operation returns the key of the operation of task t.
 func (t *Task) operation() Key { return Key{t.Namespace, t.Parent} }
 
 func byCreation(o *operationRow, rev uint64) int { return cmp.Compare(o.operation.CreatedRev, rev) }
 
-// addOperation makes o a new record.
+// addOperation adds o as a new record.
 func (m *Machine) addOperation(o *Operation) *operationRow {
 	m.rev++
 	o.Rev, o.CreatedRev = m.rev, m.rev
@@ -65,8 +65,8 @@ func (m *Machine) enterOperationRecord(r *operationRow) {
 	m.schedule(r)
 }
 
-// putOperation replaces the record of r. What never changes of it is not hashed again: the names of the partitions may be a
-// hundred thousand.
+// putOperation replaces the record of r. It does not hash again the parts that never change, because there may be a
+// hundred thousand names of partitions.
 func (m *Machine) putOperation(r *operationRow, next *Operation) {
 	old := r.operation
 	m.referOperation(old, next)
@@ -152,8 +152,8 @@ func firstAfter(rows []*operationRow, rev uint64) int {
 	return i
 }
 
-// behaviorsOf returns the rows of the behaviors that the operation's tasks have. It keeps its version in each of them,
-// whether or not such a task is there (SPEC B2).
+// behaviorsOf returns the rows of the behaviors of the operation's tasks. The operation keeps its version in each of
+// them, whether or not there is such a task (SPEC B2).
 func (m *Machine) behaviorsOf(o *Operation) []*behaviorRow {
 	rows := []*behaviorRow{m.behaviorRow(o.Namespace, o.Behavior)}
 	for _, name := range o.Policy.others() {
@@ -162,7 +162,7 @@ func (m *Machine) behaviorsOf(o *Operation) []*behaviorRow {
 	return rows
 }
 
-// of returns the count that a partition's task is in.
+// of returns the count that includes a partition's task.
 func (c *OperationCounts) of(t *Task) *int64 {
 	return countOf(t, &c.Waiting, &c.Running, &c.Retrying, &c.Success, &c.Failure)
 }
@@ -172,7 +172,7 @@ func (c *OperationCounts) all() int64 {
 	return c.Waiting + c.Running + c.Retrying + c.Success + c.Failure
 }
 
-// queueOf returns the queue of the operation in which t is, by that key; nil for none.
+// queueOf returns the queue of the operation that holds t, and t's key in it. in is nil if none holds it.
 func (o *operationRow) queueOf(t *Task) (in *heap[*row], key int64) {
 	switch {
 	case t.Role == RoleCleanup:
@@ -189,7 +189,7 @@ func (o *operationRow) queueOf(t *Task) (in *heap[*row], key int64) {
 	return nil, 0
 }
 
-// enterOperation and leaveOperation keep what is derived for the operation of r; enqueue and dequeue call them.
+// enterOperation and leaveOperation update what is derived for the operation of r. enqueue and dequeue call them.
 func (m *Machine) enterOperation(r *row) {
 	t := m.task(r)
 	if t.Role == RoleNone {
@@ -234,7 +234,7 @@ func (m *Machine) leaveOperation(r *row) {
 	m.schedule(o)
 }
 
-// finalQueue returns the queue of final tasks where t belongs.
+// finalQueue returns the queue of final tasks that t belongs to.
 func (m *Machine) finalQueue(t *Task, b *behaviorRow) *queue.Line {
 	if t.Role != RoleNone {
 		return &m.operations[t.operation()].finals
@@ -254,7 +254,7 @@ func (o *Operation) partitionKey(i int64) Key {
 
 func (o *Operation) completionKey() Key { return Key{o.Namespace, o.taskID("complete")} }
 
-// partitionName returns what the partition is called.
+// partitionName returns the name of partition i.
 func (o *Operation) partitionName(i int64) string {
 	if o.Names != nil {
 		return o.Names[i]
@@ -262,7 +262,7 @@ func (o *Operation) partitionName(i int64) string {
 	return strconv.FormatInt(i, 10)
 }
 
-// PartitionOf returns the number of the partition whose task t is; -1 for any other task.
+// PartitionOf returns the number of the partition of task t, or -1 for any other task.
 func PartitionOf(t *Task) int64 {
 	if t.Role != RolePartition {
 		return -1
@@ -274,7 +274,7 @@ func PartitionOf(t *Task) int64 {
 	return i
 }
 
-// operationBytes counts what can be large in the record.
+// operationBytes counts the parts of the record that can be large.
 func operationBytes(o *Operation) int64 {
 	if o == nil {
 		return 0

@@ -7,14 +7,14 @@ import (
 	"github.com/taskrt/taskrt/task/names"
 )
 
-// StartOperation begins an operation, or is refused: one entry decides (SPEC O1, O2).
+// StartOperation begins an operation, or is refused. One entry decides (SPEC O1, O2).
 type StartOperation struct {
 	Namespace   string   `cbor:"1,keyasint"`
 	ID          string   `cbor:"2,keyasint"` // drawn by the proposer if the caller gives none
 	Behavior    string   `cbor:"3,keyasint"`
 	Target      string   `cbor:"4,keyasint,omitempty"` // ≤ 256 bytes
 	Object      string   `cbor:"5,keyasint,omitempty"` // ≤ 256 bytes
-	Partitions  int64    `cbor:"6,keyasint"`           // 1..MaxPartitions; with Names their number
+	Partitions  int64    `cbor:"6,keyasint"`           // 1..MaxPartitions; with Names: how many there are
 	Names       []string `cbor:"7,keyasint,omitempty"` // each 1..128 bytes, unique
 	Arg         Payload  `cbor:"8,keyasint,omitempty"`
 	Labels      []Label  `cbor:"9,keyasint,omitempty"`
@@ -23,11 +23,11 @@ type StartOperation struct {
 }
 
 const (
-	maxOperationTarget = 256 // bytes, of an object too
+	maxOperationTarget = 256 // bytes; the same for an object
 	maxPartitionName   = 128 // bytes
 )
 
-// apply makes the record and as many of the partitions' tasks as an entry may: the rest follows in Ticks.
+// apply makes the record and as many of the partitions' tasks as an entry may. The rest follows in Ticks.
 func (c StartOperation) apply(m *Machine) Result {
 	o, refusal := c.check(m)
 	if o == nil {
@@ -44,7 +44,7 @@ func (c StartOperation) apply(m *Machine) Result {
 	return Result{Operation: r.operation, Changed: true}
 }
 
-// check returns the record that the operation begins with, or nil with the refusal.
+// check returns the record at the operation's beginning, or nil and the refusal.
 func (c *StartOperation) check(m *Machine) (*Operation, Result) {
 	if r, ok := c.checkShape(); !ok {
 		return nil, r
@@ -86,7 +86,7 @@ func (c *StartOperation) check(m *Machine) (*Operation, Result) {
 	return o, Result{}
 }
 
-// checkShape refuses what the proposer should have seen.
+// checkShape refuses errors that the proposer should have seen.
 func (c *StartOperation) checkShape() (Result, bool) {
 	switch {
 	case !names.IsOperation(c.ID):
@@ -149,8 +149,8 @@ func taken(former *Operation) Result {
 	return Result{Code: AlreadyExists, Field: "id", Message: "an operation with this ID exists", Operation: former}
 }
 
-// takenID returns an ID that the operation's partitions or its completion would have and another task has, or "". Those of
-// cleanups are not known before: see makeCleanup.
+// takenID returns an ID of the operation's partitions or its completion that another task has, or "". IDs of cleanups
+// are not known before: see makeCleanup.
 func (m *Machine) takenID(o *Operation) string {
 	if k := o.completionKey(); m.store.get(k) != nil {
 		return k.ID
@@ -158,7 +158,7 @@ func (m *Machine) takenID(o *Operation) string {
 	if m.namespaces[o.Namespace].usage.Tasks == 0 {
 		return ""
 	}
-	id := []byte(o.taskID("")) // made in place: there may be a hundred thousand
+	id := []byte(o.taskID("")) // one buffer for all: there may be a hundred thousand partitions
 	for i := range o.Partitions {
 		if id = strconv.AppendInt(id[:len(o.ID)+1], i, 10); m.store.get(Key{o.Namespace, string(id)}) != nil {
 			return string(id)

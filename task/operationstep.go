@@ -1,10 +1,12 @@
 package task
 
-// How an operation goes on. Its tasks are written by put and add like all others, which then call stepOperation: what a
-// change means for the operation is decided in the same entry (SPEC O3). What concerns many tasks is done for as many as
-// an entry may (Limit.Steps); Ticks do the rest, each operation that has work left getting an equal share (SPEC O1).
+// This file takes operations further. put and add write an operation's tasks like all others, and then call
+// stepOperation. So the same entry decides what a change means for the operation (SPEC O3). Work on many tasks is done
+// for as many tasks as an entry may change (Limit.Steps). Ticks do the rest, and each operation with work left gets an
+// equal share (SPEC O1).
 
-// stepOperation takes the operation of r further, if the change of r, which was prev before (nil: it is new), lets it.
+// stepOperation takes the operation of r further, if the change of r allows it. prev is r's former record, or nil if r
+// is new.
 func (m *Machine) stepOperation(r *row, prev *Task) {
 	t := m.task(r)
 	if t.Role == RoleNone {
@@ -35,13 +37,13 @@ func (m *Machine) stepOperation(r *row, prev *Task) {
 	}
 }
 
-// settled reports whether all partitions are final, and stay so.
+// settled reports whether all partitions are final and stay final.
 func (o *operationRow) settled() bool {
 	x := o.operation
 	return x.Status == OperationRunning && x.RetryRev == 0 && o.counts.Success+o.counts.Failure == x.Partitions
 }
 
-// partitionFailed notes the first final failure; with fail_fast it stops the others (SPEC O3).
+// partitionFailed notes the first final failure. With fail_fast it stops the other partitions (SPEC O3).
 func (m *Machine) partitionFailed(o *operationRow, t *Task) {
 	x := o.operation
 	if x.Status != OperationRunning || x.Stop != "" || x.Policy.RunAll && x.Error != nil {
@@ -70,7 +72,7 @@ func (m *Machine) hasWork(o *operationRow) bool {
 	return x.Status == OperationRunning && (x.Made < x.Partitions || x.RetryRev != 0 || x.Stop != "" && o.open.Len() > 0)
 }
 
-// schedule keeps o among those that have work. It must follow everything that hasWork depends on.
+// schedule keeps o among the operations with work. It must follow every change that hasWork depends on.
 func (m *Machine) schedule(o *operationRow) {
 	switch work := m.hasWork(o); {
 	case work && o.busy == 0:
@@ -100,8 +102,8 @@ func (m *Machine) workOn(o *operationRow, n int64) {
 	}
 }
 
-// partitionEnded notes where the run of a partition ended, for its cleanup. A checkpoint does not outlive it if the
-// operation says so (SPEC O5).
+// partitionEnded notes where the run of a partition ended, for its cleanup. If the operation says so, the run's
+// checkpoint goes (SPEC O5).
 func (m *Machine) partitionEnded(n *Task, session uint64) {
 	n.Ended.Session = session
 	if m.restarts(n) {
@@ -109,8 +111,8 @@ func (m *Machine) partitionEnded(n *Task, session uint64) {
 	}
 }
 
-// restarts reports whether each attempt at t begins from scratch: its checkpoints are none that losses are counted from
-// (SPEC O5, T8).
+// restarts reports whether each attempt at t begins from scratch. Then its checkpoints do not restart the count of
+// losses (SPEC O5, T8).
 func (m *Machine) restarts(t *Task) bool {
 	return t.Role == RolePartition && m.operations[t.operation()].operation.Policy.Restart
 }
@@ -124,7 +126,7 @@ func (m *Machine) makeSome(o *operationRow, n int64) int64 {
 	return next.Made - from
 }
 
-// tickOperations is the Tick's part.
+// tickOperations does the Tick's part for operations.
 func (m *Machine) tickOperations() {
 	var rows []*operationRow
 	for c := m.fanout.busy.Cursor(); c.Node() != nil && int64(len(rows)) < m.steps; c.Next() {

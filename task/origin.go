@@ -30,8 +30,8 @@ func (m *Machine) propose(p *Proposal) Result {
 	return r
 }
 
-// proposeKeyed answers one command of a request that carries an idempotency key. What is refused for want of room is not
-// applied and not remembered: the same request later goes on where this one was refused.
+// proposeKeyed answers one command of a request that carries an idempotency key. A command that is refused for want of
+// room is not applied and not remembered. A later request of this kind goes on where this one was refused.
 func (m *Machine) proposeKeyed(p *Proposal) Result {
 	o := p.Origin
 	if r, ok := m.KeptAnswer(o.Process, o.Body, o.Seq); ok {
@@ -52,7 +52,7 @@ func (m *Machine) proposeKeyed(p *Proposal) Result {
 	return r
 }
 
-// detached returns an answer as it is kept for an hour: its task has payloads of its own.
+// detached returns an answer in the form in which it is kept for an hour: its task has payloads of its own.
 func detached(r Result) *Result {
 	if r.Task != nil && r.Outcome != SubmitCreated {
 		r.Task = r.Task.detached()
@@ -60,12 +60,12 @@ func detached(r Result) *Result {
 	return &r
 }
 
-// passing reports whether a refusal holds only for now, so that the same number is sent again: the proposer validates
-// again, or puts the blobs again, or its client tries again later.
+// passing reports whether a refusal holds only for now, so that the same number is sent again. The proposer checks
+// again or puts the blobs again, or its client tries again later.
 func passing(c Code) bool { return c == BehaviorWasChanged || c == BlobGone || c == QuotaExceeded }
 
-// KeptAnswer returns what a proposal under a client's key would be answered from memory: the kept answer, or the refusal of
-// another body. A request that was applied is answered by it although it would no longer be valid.
+// KeptAnswer returns the answer to a proposal under a client's key from memory: the kept answer, or the refusal of
+// another body. It answers a request that was applied, even if the request would no longer be valid.
 func (m *Machine) KeptAnswer(key, body, seq uint64) (Result, bool) {
 	switch kept, other := m.answers.Kept(key, body, seq); {
 	case other:
@@ -82,7 +82,7 @@ func (m *Machine) stamped(r Result) Result {
 	return r
 }
 
-// boundAnswers lets the answers have the limits of the machine.
+// boundAnswers gives the machine's limits to the kept answers.
 func (m *Machine) boundAnswers() {
 	m.answers.Limit = answers.Limit{
 		Processes: m.limits.Processes, Answers: m.limits.Answers, Bytes: m.limits.AnswerBytes,
@@ -90,7 +90,7 @@ func (m *Machine) boundAnswers() {
 	}
 }
 
-// keptForm is what package answers asks about Results. The hash of the task that was written last is known.
+// keptForm answers package answers' questions about Results. It knows the hash of the task that was written last.
 type keptForm struct{ m *Machine }
 
 func (keptForm) HashProcess(id, lowest uint64, used int64) uint64 {
@@ -113,8 +113,8 @@ func (k keptForm) HashAnswer(owner, seq uint64, r *Result) uint64 {
 
 func (keptForm) Bytes(r *Result) int64 { return payloadBytes(r) }
 
-// detached returns a copy of t with payloads of its own: those of a task that was unpacked keep a chunk of the arena in
-// memory.
+// detached returns a copy of t with payloads of its own. The payloads of an unpacked task would keep a chunk of the
+// arena in memory.
 func (t *Task) detached() *Task {
 	own := *t
 	for _, p := range own.everyPayload() {
@@ -128,7 +128,7 @@ func (t *Task) detached() *Task {
 	return &own
 }
 
-// About what the parts of an answer take besides their texts, of those of which there may be thousands.
+// About what parts of an answer take besides their texts. An answer may have thousands of these parts.
 const (
 	recordOverhead  = 120 // a StoreRecord
 	blobOverhead    = 120 // of a blob that it is
@@ -137,7 +137,7 @@ const (
 	versionOverhead = 512 // of a Behavior: pinned ones have no limit
 )
 
-// payloadBytes counts what can be large in an answer.
+// payloadBytes counts the parts of an answer that can be large.
 func payloadBytes(r *Result) int64 {
 	n := taskBytes(r.Task) + behaviorBytes(r.Behavior) + operationBytes(r.Operation)
 	for _, t := range r.Tasks {

@@ -1,12 +1,12 @@
 package task
 
-// L7's backstop: whoever has a lease ends its runs at run_timeout by itself. If that does not happen, because it hangs
-// or counts time wrongly, the leader ends the lease.
+// This file is the last resort of SPEC L7. The holder of a lease ends its runs at run_timeout. If it does not, because
+// it hangs or counts time wrongly, the leader ends the lease.
 
-// defaultRunTimeout is that of a policy which names none.
+// defaultRunTimeout is the run_timeout of a policy that names none.
 const defaultRunTimeout Millis = 3_600_000
 
-// overrunAt returns when the leader ends the run of r at last.
+// overrunAt returns when the leader ends the run of r, as a last resort.
 func (m *Machine) overrunAt(r *row) LeaseTime {
 	l := m.task(r).Lease
 	ttl := l.TTL
@@ -20,7 +20,7 @@ func (m *Machine) overrunAt(r *row) LeaseTime {
 	return later(later(later(l.Given, timeout), m.cancelGrace(r)), ttl)
 }
 
-// endLeases is the Tick's part: external leases that have ended are lost, runs that last too long fail.
+// endLeases does the Tick's part: external leases that have ended are lost, and runs that last too long fail.
 func (m *Machine) endLeases() {
 	for range m.limits.StrikesATick {
 		n := m.losses.Head()
@@ -38,7 +38,7 @@ func (m *Machine) endLeases() {
 	}
 }
 
-// endLease ends a lease by something else than its worker's report, which must be told to halt.
+// endLease ends a lease for another reason than its worker's report. The worker must be told to halt.
 func (m *Machine) endLease(r *row, end func(*row)) {
 	lease := m.task(r).Lease
 	end(r)
@@ -46,7 +46,7 @@ func (m *Machine) endLease(r *row, end func(*row)) {
 	m.tickChange = true
 }
 
-// timeOut ends a run as failed, or as cancelled if that is what it was asked for.
+// timeOut ends a run as failed. If the run was being cancelled it ends as cancelled.
 func (m *Machine) timeOut(r *row) {
 	m.failRun(r, func(p *Policy) Error {
 		return Error{Code: CodeTimeout, Message: "the leader ended a run that passed its run_timeout", Retryable: p.OnTimeout != OnErrorFail}

@@ -1,6 +1,6 @@
 package task
 
-// PauseBehavior stops, or resumes, the assignment of a behavior's tasks (SPEC L10). Running ones go on.
+// PauseBehavior stops or resumes the assignment of a behavior's tasks (SPEC L10). Running tasks go on.
 type PauseBehavior struct {
 	Namespace string `cbor:"1,keyasint"`
 	Name      string `cbor:"2,keyasint"`

@@ -6,10 +6,10 @@ import (
 	"github.com/taskrt/taskrt/task/blobs"
 )
 
-// MaxNamed bounds the blobs that one Payload names besides the one that it is.
+// MaxNamed bounds the blobs that one Payload names, besides the blob that it is.
 const MaxNamed = 1_000
 
-// Digests yields the blobs that the payload needs: the one that it is, and those that it names.
+// Digests yields the blobs that the payload needs: the blob that it is, and the blobs that it names.
 func (p *Payload) Digests() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		b := p.Blobs
@@ -58,7 +58,7 @@ func (p *Payload) wrong() string {
 	return ""
 }
 
-// InBlob returns a payload whose bytes are the blob of that digest as records and the log carry it.
+// InBlob returns the payload in the form of records and the log when its bytes are the blob with this digest.
 func (p Payload) InBlob(digest string) Payload {
 	of := Blobs{Content: digest, Size: int64(len(p.Data))}
 	if p.Blobs != nil {
@@ -85,8 +85,8 @@ func (p *Payload) sameBlobs(q *Payload) bool {
 	return true
 }
 
-// admit returns the refusal of a command that brings p as the field of that name: its shape is wrong, or it needs a blob
-// that is not stored. The proposer puts the bytes again and proposes again (SPEC M3).
+// admit returns the refusal of a command that brings p as a field, if p's shape is wrong or p needs a blob that is not
+// stored. The proposer puts the bytes again and proposes again (SPEC M3).
 func (m *Machine) admit(field string, p *Payload) (Result, bool) {
 	if what := p.wrong(); what != "" {
 		return invalid(field, what), false
@@ -103,7 +103,7 @@ func (m *Machine) admit(field string, p *Payload) (Result, bool) {
 	return Result{}, true
 }
 
-// inline returns the refusal of a payload of the kinds that name no blobs: progress, and the details of errors.
+// inline returns the refusal of a payload that may not name blobs: progress, and the details of errors.
 func inline(field string, p *Payload) (Result, bool) {
 	switch {
 	case p.Encoding > Bytes:
@@ -114,7 +114,7 @@ func inline(field string, p *Payload) (Result, bool) {
 	return Result{}, true
 }
 
-// naming returns progress as the result that it becomes, with the blobs that it names.
+// naming returns progress in its form as a result, with the blobs that it names.
 func naming(p Payload) Payload {
 	if p.Encoding != JSON {
 		return p

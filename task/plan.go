@@ -11,31 +11,33 @@ type Free struct {
 	Slots   int                                // free slots
 	Ready   func(module string, v string) bool // nil: everything; module is a Module.Digest
 
-	// Ahead is how many tasks of short behaviors it takes besides, to run them when a slot is free, where nobody has one
-	// free now. Each is by how many that falls with each slot that another behavior takes.
+	// Ahead is how many more tasks of short behaviors the worker takes, to run them when a slot is free, if no other
+	// worker has a free slot now. Each is how much Ahead falls for each slot that another behavior takes.
 	Ahead, Each int
 	Short       func(module string, index int32) bool // nil: none; index is a Policy.Index
 
-	// The rest is set for an acceptor, and Session and Ready are not: it wants up to Slots tasks of one external behavior.
+	// The rest is set for an acceptor, which has no Session and no Ready. It wants up to Slots tasks of one external
+	// behavior.
 	External            *Acceptor
 	Namespace, Behavior string
-	Order               uint64 // who waits longer has the lower one; unique
+	Order               uint64 // unique; an acceptor that waits longer has a lower one
 }
 
-// takes reports whether it has the module of a version.
+// takes reports whether the worker has the module of a version.
 func (f *Free) takes(v *Version) bool { return f.Ready == nil || f.Ready(v.Module, v.Version) }
 
-// Plan returns up to max assignments for the leader to propose, at most one per task and never more per worker than it
-// has free slots, and takes ahead (SPEC L1): due tasks, of each namespace in T4 order, and between namespaces by their weights
-// (SPEC N2); then those that acceptors take before their time (SPEC J2). It changes nothing; Apply checks each of them again, and
-// accepts them all if nothing else comes between. What it costs package plan says.
+// Plan returns up to max assignments for the leader to propose, at most one for each task, and never more for a worker
+// than it has free slots and takes ahead (SPEC L1). Due tasks come first: within a namespace in T4 order, and between
+// namespaces by their weights (SPEC N2). Then come tasks that acceptors take early (SPEC J2). Plan changes nothing.
+// Apply checks each assignment again, and accepts all of them if nothing else comes between. Package plan says what
+// Plan costs.
 func (m *Machine) Plan(free []Free, max int) []Assign { return m.plan(nil, free, max) }
 
-// Shares is what a leader remembers to share the workers' slots between namespaces by their weights (SPEC N2). The zero Shares is ready.
-// One goroutine uses it.
+// Shares is what a leader remembers to share the workers' slots between namespaces by their weights (SPEC N2). The zero
+// Shares is ready. One goroutine uses it.
 type Shares struct{ kept plan.Shares }
 
-// Plan is Machine.Plan that makes up for what the plans before it could not share evenly.
+// Plan is Machine.Plan, and it makes up for what former plans could not share evenly.
 func (s *Shares) Plan(m *Machine, free []Free, max int) []Assign { return m.plan(&s.kept, free, max) }
 
 // planner is one call of Plan.
@@ -43,7 +45,7 @@ type planner struct {
 	plan.Plan
 	m       *Machine
 	free    []Free
-	met     *Task // of the row that was asked about last
+	met     *Task // the record of the last row that was asked about
 	metRow  *row
 	assigns []Assign
 }
@@ -70,7 +72,7 @@ func (m *Machine) plan(shares *plan.Shares, free []Free, most int) []Assign {
 	return p.assigns
 }
 
-// mayStart reports whether a task in a lane may start now, as far as its lane does not tell.
+// mayStart reports whether a task in a lane may start now. It looks only at what the lane does not tell.
 func (p *planner) mayStart(r *row) bool { return p.m.eligible(p.task(r), p.m.now) }
 
 // give plans an assignment.
@@ -79,7 +81,7 @@ func (p *planner) give(r *row, worker int) {
 	p.assigns = append(p.assigns, Assign{Key: t.Key(), Rev: t.Rev, Session: f.Session, External: f.External})
 }
 
-// task returns the record of r. It remembers the last one: a record is made anew for who looks at it.
+// task returns the record of r. It remembers the last record, because each look makes a record anew.
 func (p *planner) task(r *row) *Task {
 	if p.metRow != r {
 		p.met, p.metRow = p.m.task(r), r
@@ -100,10 +102,11 @@ func (p *planner) addSession(i int, f *Free) {
 	}
 }
 
-// addAcceptors takes up the acceptors whose behavior may start a task and has one waiting. Those of other behaviors cost one look.
+// addAcceptors takes up the acceptors whose behavior may start a task and has a waiting one. Other acceptors cost one
+// look.
 func (p *planner) addAcceptors() {
 	var name behaviorName
-	var b *behaviorRow // of that name: acceptors of one behavior often stand together
+	var b *behaviorRow // the behavior of that name; acceptors of one behavior often stand together
 	for i := range p.free {
 		f := &p.free[i]
 		if f.External == nil || f.Slots <= 0 {
@@ -119,12 +122,12 @@ func (p *planner) addAcceptors() {
 	}
 }
 
-// budget returns how many tasks of b may still start; nil for no limit.
+// budget returns how many tasks of b may still start, or nil if there is no limit.
 func (p *planner) budget(b *behaviorRow) *int64 {
 	return p.Budget(b.Number, b.limits.concurrent, b.running)
 }
 
-// addLane takes up a lane if its behavior may start tasks, its version is known and somebody free can run it.
+// addLane takes up a lane if its behavior may start tasks, its version is known and a free worker can run it.
 func (p *planner) addLane(l *queue.Lane) {
 	b := p.m.behaviorOf(l)
 	if !b.mayStart() {
@@ -153,8 +156,8 @@ func (p *planner) addLane(l *queue.Lane) {
 	}
 }
 
-// bound gives the sessions that are free the cleanups that only they may run. They come before everything else: there are
-// few, and nobody else can take them.
+// bound gives free sessions the cleanups that only they may run. Cleanups come before everything else: there are few,
+// and nobody else can take them.
 func (p *planner) bound() {
 	for i := range p.Sessions {
 		s := &p.Sessions[i]
@@ -176,7 +179,7 @@ func (p *planner) bound() {
 	}
 }
 
-// early gives acceptors what they take before its time.
+// early gives acceptors tasks before their time.
 func (p *planner) early(r *plan.Ring) {
 	b := p.m.store.behaviors[r.Behavior]
 	p.Early(r, &b.Queues, p.Group(b.space), p.budget(b), func(r *row) (queue.Task, bool) {
@@ -186,8 +189,8 @@ func (p *planner) early(r *plan.Ring) {
 	}, p.give)
 }
 
-// NextTick returns, per clock, when a Tick would next do something; 0: never. A time that has passed means now: a Tick
-// is overdue or has left something over. A Tick at these times always changes something, so that a leader that
+// NextTick returns, for each clock, when a Tick would next do something. 0: never. A time that has passed means now: a
+// Tick is overdue, or has left something over. A Tick at these times always changes something, so a leader that
 // proposes it then never spins.
 func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
 	if r, at := m.board.Next(); r != nil {

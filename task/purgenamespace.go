@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// A purge goes on in batches beside everything else (SPEC N1, M2): what runs is cancelled by Ticks, operations are removed
-// and their tasks go by Ticks, a run of maintenance removes the rest. The cost of a batch depends on the batch and on how
-// many behaviors the namespace has, not on what there is in others.
+// A purge goes on in batches beside everything else (SPEC N1, M2). Ticks cancel running tasks, remove operations and
+// remove their tasks. A run of maintenance removes the rest. A batch costs by its size and by how many behaviors the
+// namespace has, whatever other namespaces hold.
 
-// apply removes tasks first, because behaviors and versions are kept for them. What runs is left for the next batch.
+// apply removes tasks first, because behaviors and versions are kept for them. Running tasks are left for the next
+// batch.
 func (c PurgeNamespace) apply(m *Machine) Result {
 	switch {
 	case !m.maintenanceRun(c.Token):
@@ -40,8 +41,8 @@ func notPurging(namespace string) Result {
 	return invalid("namespace", "the namespace "+namespace+" is not being purged")
 }
 
-// purgeOperations removes up to limit operations that nothing runs for, and returns how many. Their tasks go in this entry
-// and in Ticks.
+// purgeOperations removes up to limit operations without running tasks, and returns how many. Their tasks go in this
+// entry and in Ticks.
 func (m *Machine) purgeOperations(rows []*operationRow, limit int64) (gone int64) {
 	for _, o := range slices.Clone(rows) {
 		if gone >= limit {
@@ -54,8 +55,8 @@ func (m *Machine) purgeOperations(rows []*operationRow, limit int64) (gone int64
 	return gone
 }
 
-// purgeOperation removes an operation, and reports whether that did anything. What runs for it ends first: it is being
-// cancelled, and has its grace.
+// purgeOperation removes an operation, and reports whether it removed anything. Its running tasks end first: they are
+// being cancelled, and have their grace.
 func (m *Machine) purgeOperation(o *operationRow) bool {
 	if o.operation.Removing || o.running > 0 {
 		return false
@@ -99,13 +100,14 @@ func (m *Machine) purgeBehaviors(namespace string, limit int64) (gone int64) {
 	return gone
 }
 
-// left returns how many records of the namespace there are. What numbers operations is not counted: it goes at the end.
+// left returns how many records of the namespace there are. It does not count the instances of operations, which go at
+// the end.
 func (m *Machine) left(namespace string) int64 {
 	u := m.namespaces[namespace].usage
 	return u.Tasks + u.Operations + u.Records + int64(len(m.behaviorsIn(namespace)))
 }
 
-// apply forgets, with the last trace of a namespace, what the state holds by its name.
+// apply forgets all that the state holds by the namespace's name, together with the last trace of the namespace.
 func (c EndPurge) apply(m *Machine) Result {
 	if !m.maintenanceRun(c.Token) {
 		return halt()
@@ -132,7 +134,7 @@ func (c EndPurge) apply(m *Machine) Result {
 	return Result{Space: &next, Changed: true}
 }
 
-// forget forgets a PURGED namespace that has been so for long enough.
+// forget forgets a namespace that has been PURGED for long enough.
 func (c *EndPurge) forget(m *Machine, n *namespaceRow) Result {
 	if c.Forget <= 0 || later(n.space.ChangedAt, c.Forget) > m.now {
 		return Result{Space: n.space}

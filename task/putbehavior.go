@@ -2,7 +2,7 @@ package task
 
 import "github.com/taskrt/taskrt/task/names"
 
-// PutBehavior defines an external behavior, or changes its policy: a new version (SPEC B7, J1).
+// PutBehavior defines an external behavior, or changes its policy by a new version (SPEC B7, J1).
 type PutBehavior struct {
 	Namespace string `cbor:"1,keyasint"`
 	Name      string `cbor:"2,keyasint"`
@@ -10,8 +10,8 @@ type PutBehavior struct {
 	Policy    Policy `cbor:"4,keyasint"`
 }
 
-// apply answers with an Outcome: created if no behavior had the name, updated, or existing if the same version was
-// active.
+// apply answers with an Outcome: created if no behavior had the name, existing if the same version was active, and else
+// updated.
 func (c PutBehavior) apply(m *Machine) Result {
 	if r, ok := m.writable(c.Namespace); !ok {
 		return r

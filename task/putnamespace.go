@@ -47,7 +47,7 @@ func (c *PutNamespace) settle(next *Namespace) {
 	}
 }
 
-// check returns the row of the namespace, nil if the machine knows none of that name, or why the command is refused.
+// check returns the row of the namespace, or nil if the machine knows no such name, or the refusal of the command.
 func (c *PutNamespace) check(m *Machine) (*namespaceRow, Result) {
 	n := m.namespaces[c.Name]
 	exists := n != nil && n.space.Status != NamespaceIsPurged

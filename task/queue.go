@@ -10,7 +10,7 @@ import (
 type behaviorName struct{ namespace, name string }
 
 // behaviorRow is what the machine holds for one behavior name: its record, and what is derived for its tasks. A deleted
-// one stays for as long as there are tasks of that name (SPEC I5, B8).
+// behavior's row stays while there are tasks of the name (SPEC I5, B8).
 type behaviorRow struct {
 	behaviorName
 	behavior *Behavior
@@ -18,14 +18,14 @@ type behaviorRow struct {
 
 	queue.Queues
 
-	tasks   int64 // in all, final tasks of operations included
+	tasks   int64 // all of them, including final tasks of operations
 	running int64
 	pins    map[string]int64 // tasks per pinned version (SPEC B2)
-	held    map[string]int64 // operations per version that they keep
+	held    map[string]int64 // versions that operations keep, and how many operations
 	limits  allowance        // of the active version
 }
 
-// behaviorRow returns the row of a behavior name in a namespace that is there, made on first use.
+// behaviorRow returns the row of a behavior name in an existing namespace. It makes the row on first use.
 func (m *Machine) behaviorRow(namespace, name string) *behaviorRow {
 	k := behaviorName{namespace, name}
 	b := m.behaviors[k]
@@ -41,7 +41,7 @@ func (m *Machine) behaviorRow(namespace, name string) *behaviorRow {
 	return b
 }
 
-// findBehavior returns the place of a name in byName, and whether it stands there.
+// findBehavior returns the place of a name in byName, and whether the name stands there.
 func (m *Machine) findBehavior(k behaviorName) (int, bool) {
 	return slices.BinarySearchFunc(m.byName, k, func(b *behaviorRow, k behaviorName) int {
 		return cmp.Or(cmp.Compare(b.namespace, k.namespace), cmp.Compare(b.name, k.name))
@@ -51,7 +51,7 @@ func (m *Machine) findBehavior(k behaviorName) (int, bool) {
 // dueSince returns since when a task that is due counts as waiting (SPEC T4).
 func (t *Task) dueSince() Time { return max(t.NotBefore, t.DueSince) }
 
-// facts is what package queue is told of t.
+// facts returns what package queue needs to know of t.
 func facts(t *Task) queue.Task {
 	return queue.Task{
 		Created: t.CreatedRev, Lane: laneOf(t), Key: t.ConcurrencyKey, Running: t.Status == Running, Failed: t.Status == Failure,
@@ -74,7 +74,7 @@ func (b *behaviorRow) finalQueue(s Status) *queue.Line {
 	return &b.Failure
 }
 
-// enqueue enters the record of r into everything derived. The caller settles its key then.
+// enqueue enters the record of r into everything derived. Then the caller settles its key.
 func (m *Machine) enqueue(r *row) {
 	t, b := m.task(r), m.of(r)
 	x := facts(t)
@@ -102,7 +102,7 @@ func (m *Machine) enqueue(r *row) {
 	m.enterBlobs(r)
 }
 
-// dequeue takes the record of r out of everything derived. The caller settles the key that it had then.
+// dequeue takes the record of r out of everything derived. Then the caller settles its former key.
 func (m *Machine) dequeue(r *row) {
 	t, b := m.task(r), m.of(r)
 	x := facts(t)
@@ -152,7 +152,8 @@ func (m *Machine) becomeEligible() {
 // settle lets the key of r have as many tasks in lanes as it has slots for. It must follow every change of the key.
 func (m *Machine) settle(r *row) { m.board.Settle(&m.of(r).Queues, m.store.rows.Look(r).Key) }
 
-// enterDue makes r, whose time has come, wait for a worker: a cleanup in its session, any other for all to see.
+// enterDue lets r, whose time has come, wait for a worker: a cleanup in its session, and any other task where all
+// workers find it.
 func (m *Machine) enterDue(r *row, x *queue.Task) {
 	t := m.task(r)
 	m.board.EnterDue(&m.of(r).Queues, r, x, int64(t.dueSince()))
@@ -168,7 +169,7 @@ func (m *Machine) leaveDue(r *row, x *queue.Task) {
 	m.board.LeaveDue(&m.of(r).Queues, r, x)
 }
 
-// of returns the total that t counts in.
+// of returns the total that includes t.
 func (c *Counts) of(t *Task) *int64 {
 	if t.Status == Success && t.NotBefore != 0 {
 		return &c.Repeating
@@ -176,7 +177,7 @@ func (c *Counts) of(t *Task) *int64 {
 	return countOf(t, &c.Created, &c.Running, &c.Retrying, &c.Success, &c.Failure)
 }
 
-// countOf returns the one of the counts that t is in.
+// countOf returns the count that includes t.
 func countOf(t *Task, waiting, running, retrying, success, failure *int64) *int64 {
 	switch {
 	case t.Status == Created:

@@ -2,9 +2,9 @@ package task
 
 import "fmt"
 
-// Quotas (SPEC N1) are decided in the log: a command that would take its namespace over one of them is refused, whatever
-// its proposer saw. What ends a run is never refused for a quota: its outcome is worth more; it counts all the same. What
-// is over a quota that was lowered stays, and may shrink.
+// Quotas (SPEC N1) are decided in the log. A command that would take its namespace over a quota is refused, whatever
+// its proposer saw. A command that ends a run is never refused for a quota, because its outcome is worth more, but it
+// counts. If a quota was lowered, what is over it stays and may shrink.
 
 // demand is what a command would add to its namespace.
 type demand struct {
@@ -19,8 +19,8 @@ func (d *demand) add(o demand) {
 	d.submits += o.submits
 }
 
-// charge refuses what is over a quota of the namespace, or takes its submits from the rate. It is the last check of a
-// command: who is refused elsewhere has used nothing up.
+// charge refuses a command that is over a quota of the namespace, and otherwise takes its submits from the rate. It is
+// the last check of a command, so a command that is refused elsewhere has used up nothing.
 func (m *Machine) charge(namespace string, d demand) Result {
 	n := m.namespaces[namespace]
 	q, u := n.space.Quota, n.usage
@@ -43,13 +43,13 @@ func (m *Machine) charge(namespace string, d demand) Result {
 	return Result{}
 }
 
-// overQuota names the quota, and tells with the namespace how much it is.
+// overQuota names the quota. It also returns the namespace, which shows the quota's size.
 func (n *namespaceRow) overQuota(field, message string) Result {
 	return Result{Code: QuotaExceeded, Field: field, Message: message, Space: n.space}
 }
 
-// level returns what is in the bucket of submits_per_second at a time, in thousandths of a submit: a millisecond brings as
-// many as a second brings submits, and a second fills it.
+// level returns what is in the bucket of submits_per_second at a time, in thousandths of a submit. A millisecond brings
+// as many thousandths as a second brings submits, and a second fills the bucket.
 func (n *Namespace) level(at Time) int64 {
 	rate := n.Quota.SubmitsPerSecond
 	elapsed := max(at-n.BucketAt, 0)
@@ -59,9 +59,9 @@ func (n *Namespace) level(at Time) int64 {
 	return min(n.Bucket+int64(elapsed)*rate, 1000*rate)
 }
 
-// OverRate asks before a submit is proposed, so that what is refused does not fill the log: over is its namespace if it
-// would be refused now for its submits_per_second, were the log's clock at at and had as many submits gone before it as
-// before says. submits is how many it would take itself: none if it meets a task that stays as it is.
+// OverRate is asked before a submit is proposed, so that refused submits do not fill the log. over is the submit's
+// namespace if the submit would be refused for its submits_per_second, with the log's clock at at and with before
+// earlier submits. submits is how many submits it would count as: none if it meets a task that stays as it is.
 func (m *Machine) OverRate(c *Submit, before int64, at Time) (submits int64, over *Namespace) {
 	n := m.namespaces[c.Namespace]
 	if n == nil || n.space.Quota.SubmitsPerSecond <= 0 {

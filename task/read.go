@@ -12,16 +12,16 @@ type Filter struct {
 	Statuses  []Status // any of them; none: all
 	Behavior  string
 	Parent    string
-	Labels    []Label // all of them
+	Labels    []Label // a task must have all of them
 	DueBefore Time    // not_before ≤ this
 	Limit     int     // > 0
-	After     uint64  // CreatedRev: only what was created later, as the previous page said
-	Rows      int     // look at no more, whether they match or not; 0: at all. The page may then have fewer than Limit, or none
+	After     uint64  // only tasks with a later CreatedRev; the previous page gave it
+	Rows      int     // look at no more tasks, matching or not; 0: at all. The page may then have fewer than Limit, or none
 }
 
 // Counts are totals over all namespaces.
 type Counts struct {
-	Created, Running, Success, Failure int64 // the last two: final ones
+	Created, Running, Success, Failure int64 // the last two count final tasks
 	Retrying, Repeating                int64 // FAILURE and SUCCESS that are due again
 	Sessions, Behaviors, Modules       int64
 	Records                            int64 // of the TaskStore API
@@ -50,8 +50,8 @@ func (m *Machine) Task(k Key) *Task {
 	return nil
 }
 
-// Tasks returns a page of the tasks that f selects, in order of creation, and After for the next page, 0 at the end. Tasks
-// created or removed between two pages neither repeat nor hide others.
+// Tasks returns a page of the tasks that f selects, in order of creation. next is the After of the next page, or 0 at
+// the end. Tasks that are created or removed between two pages neither repeat nor hide others.
 func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
 	looked, last := 0, uint64(0)
 	for r := range m.store.from(f.After) {
@@ -74,7 +74,7 @@ func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
 	return tasks, 0
 }
 
-// mayMatch tells by the row alone, as far as that says it: most tasks need not be unpacked.
+// mayMatch decides as far as the row alone allows, so that most tasks need not be unpacked.
 func (f *Filter) mayMatch(b *behaviorRow, r *row) bool {
 	return (f.Namespace == "" || f.Namespace == b.namespace) &&
 		(f.Behavior == "" || f.Behavior == b.name) &&
@@ -82,7 +82,7 @@ func (f *Filter) mayMatch(b *behaviorRow, r *row) bool {
 		(f.DueBefore == 0 || (r.Kind == queue.Future || r.Kind == queue.Due) && r.At <= int64(f.DueBefore))
 }
 
-// mayHave tells whether one of the statuses is that of a task that runs, or of one that does not.
+// mayHave tells whether running tasks, or tasks that do not run, can have one of the statuses.
 func (f *Filter) mayHave(runs bool) bool {
 	return len(f.Statuses) == 0 || slices.ContainsFunc(f.Statuses, func(s Status) bool { return (s == Running) == runs })
 }
@@ -114,7 +114,7 @@ func (m *Machine) Behavior(ns, name string) *Behavior {
 	return b.view()
 }
 
-// view returns the record with what is derived for its versions.
+// view returns the record with the derived fields of its versions.
 func (b *behaviorRow) view() *Behavior {
 	if b.live() == nil {
 		return nil
@@ -143,8 +143,8 @@ func (m *Machine) Behaviors(ns string) []*Behavior {
 	return found
 }
 
-// Version returns the version v of a behavior, the active one for "", or nil. It copies nothing, and Pinned is not
-// filled in.
+// Version returns version v of a behavior, or the active version for "". It returns nil if there is none. It copies
+// nothing, and Pinned is not filled in.
 func (m *Machine) Version(ns, name, v string) *Version {
 	return m.version(m.behaviors[behaviorName{ns, name}], v)
 }

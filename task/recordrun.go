@@ -1,7 +1,7 @@
 package task
 
-// RecordRun stores what is to be remembered of the run whose token this is (SPEC M4). What the log knows itself is taken
-// from there: the run, its worker, when it started, and the time for a FinishedAt that is not 0.
+// RecordRun stores the record of the run with this token (SPEC M4). The machine fills in what the log knows itself: the
+// run, its worker, when it started, and the time if FinishedAt is not 0.
 type RecordRun struct {
 	Token uint64         `cbor:"1,keyasint"`
 	Run   MaintenanceRun `cbor:"2,keyasint"`
@@ -12,7 +12,7 @@ const MaxObjectCounts = 1_000
 
 const (
 	maxRunMessage = 4 << 10 // bytes of MaintenanceRun.Message
-	maxRunName    = 128     // of a kind or namespace in it
+	maxRunName    = 128     // bytes of a kind or namespace in it
 )
 
 func (c RecordRun) apply(m *Machine) Result {

@@ -17,8 +17,8 @@ func (c Remove) apply(m *Machine) Result {
 	return Result{}
 }
 
-// operationTask refuses what only the operation itself may do with its tasks, while it runs and later: its outcome is
-// counted by them (SPEC O6).
+// operationTask refuses changes of an operation's task that only the operation may make, while it runs and later,
+// because its outcome counts its tasks (SPEC O6).
 func operationTask(t *Task) Result {
 	return Result{Code: OperationTask, Message: "the task belongs to the operation " + t.Parent + ", which alone can do this", Task: t}
 }

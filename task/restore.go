@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// ErrBadSnapshot is what every error of Restore wraps that is not an error of its input.
+// ErrBadSnapshot is wrapped by every error of Restore, except errors of its input.
 var ErrBadSnapshot = errors.New("task: bad snapshot")
 
 func bad(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBadSnapshot, fmt.Sprintf(format, args...))
 }
 
-// Restore builds a machine from a snapshot's records. It hashes what it reads and refuses a snapshot whose content is
-// not what its digest says (SPEC C4). The caller swaps the machine in once Restore has returned.
-// options are those of NewMachine; limits are the snapshot's.
+// Restore builds a machine from a snapshot's records. It hashes what it reads, and refuses a snapshot whose content
+// does not match its digest (SPEC C4). The caller swaps in the machine when Restore has returned. The options are
+// NewMachine's. The limits are the snapshot's.
 func Restore(records iter.Seq2[Record, error], options ...Option) (*Machine, error) {
 	r := restorer{m: NewMachine(options...)}
 	for record, err := range records {
@@ -30,12 +30,12 @@ func Restore(records iter.Seq2[Record, error], options ...Option) (*Machine, err
 	return r.finish()
 }
 
-// restorer collects records; everything derived is built when all are there and the digest is right.
+// restorer collects records. When all records are there and the digest is right, it builds everything that is derived.
 type restorer struct {
 	m          *Machine
 	head       *Head
 	answers    int64
-	behaviors  int64  // deleted ones, too
+	behaviors  int64  // deleted behaviors count, too
 	last       uint64 // CreatedRev of the last task
 	lastRecord StoreRecord
 	namespaces int64
@@ -43,7 +43,8 @@ type restorer struct {
 	strings    map[string]string
 }
 
-// same returns one copy for equal strings: names of namespaces, behaviors, versions and workers occur in every task.
+// same returns one copy for equal strings, because names of namespaces, behaviors, versions and workers occur in every
+// task.
 func (r *restorer) same(s string) string {
 	if known, ok := r.strings[s]; ok {
 		return known
@@ -192,7 +193,7 @@ func (r *restorer) takeTask(t *Task) error {
 	return nil
 }
 
-// own returns a copy of a task that is kept as it is: values are immutable, and this one may be another machine's.
+// own returns a copy of a task that is kept unpacked. Values are immutable, and this one may be another machine's.
 func (r *restorer) own(t *Task) *Task {
 	own := *t
 	t = &own
@@ -261,7 +262,7 @@ func (r *restorer) finish() (*Machine, error) {
 	return m, nil
 }
 
-// begin is what the Head changes: namespaces come as records.
+// begin makes the changes that the Head asks for. Namespaces come as records.
 func (r *restorer) begin() error {
 	if r.head.Level < FirstLevel || r.head.Level > r.m.known {
 		return bad("feature level %d; this build knows %d to %d", r.head.Level, FirstLevel, r.m.known)

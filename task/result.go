@@ -1,6 +1,6 @@
 package task
 
-// Code says why a command was refused; "" is success. The api package maps codes to HTTP statuses, one table.
+// Code says why a command was refused. "" is success. One table in package api maps codes to HTTP statuses.
 type Code string
 
 // The codes of rejections (SPEC L3, L6, L8, I3, I5, N1, H4).
@@ -56,7 +56,7 @@ const (
 // SubmitOutcome is the answer to a submit (SPEC I4).
 type SubmitOutcome uint8
 
-// Values of SubmitOutcome; 0 for results of other commands.
+// The values of SubmitOutcome. Results of other commands have 0.
 const (
 	SubmitCreated SubmitOutcome = iota + 1
 	SubmitExisting
@@ -123,17 +123,18 @@ const (
 	ReasonExists  = "exists"
 )
 
-// Origin makes a command safe to send again (SPEC H4): the machine remembers its answers to (Process, Seq) for every
-// Seq ≥ Lowest and answers a repeat from memory. A zero Origin asks for no such care.
-// A process that the machine does not know is accepted only with Lowest == 1; otherwise OriginForgotten.
+// Origin makes a command safe to send again (SPEC H4). The machine remembers its answers to (Process, Seq) for every
+// Seq ≥ Lowest, and answers a repeat from memory. A zero Origin asks for no such care. A process that the machine does
+// not know is accepted only with Lowest == 1. Otherwise the answer is OriginForgotten.
 type Origin struct {
 	Process uint64 `cbor:"1,keyasint,omitempty"` // random, one per proposing process
 	Seq     uint64 `cbor:"2,keyasint,omitempty"` // 1, 2, 3, … within the process
 	Lowest  uint64 `cbor:"3,keyasint,omitempty"` // lowest Seq whose answer the process has not received yet
 
-	// Body, if not 0, makes this a client's idempotency key: Process is the hash of the key, Body of the request. The
-	// answers are kept for an hour, whoever proposes it again; another Body is refused. Seq is the place of the command in
-	// the request, and Lowest that of the first one proposed with it: an unknown key is not met in the middle.
+	// Body, if not 0, makes this a client's idempotency key. Process is the hash of the key, and Body is the hash of the
+	// request. The answers are kept for an hour, whoever proposes the request again. Another Body is refused. Seq is the
+	// place of the command in the request. Lowest is the place of the first command that was proposed with it: an
+	// unknown key cannot begin in the middle.
 	Body uint64 `cbor:"4,keyasint,omitempty"`
 }
 
@@ -154,15 +155,14 @@ type Header struct {
 // EventKind says what happened.
 type EventKind uint8
 
-// Kinds of events. Task is the record after the change (before it, for TaskRemoved). Every version of a record is
-// announced by one TaskChanged, its end by one TaskRemoved; the other kinds come after it, in addition, and say what
-// somebody has to do.
+// Kinds of events. Task is the record after the change, or before it for TaskRemoved. One TaskChanged announces every
+// version of a record, and one TaskRemoved its end. The other kinds follow it, and say what somebody has to do.
 const (
 	TaskChanged      EventKind = iota + 1
 	TaskRemoved                // SPEC L9; Lease is set if it was running: its worker must be told to halt
 	TaskAssigned               // to Lease.Session: push it
 	TaskCancelling             // Lease's worker must be told to cancel
-	LeaseEnded                 // a lease ended other than by its worker's own report: tell it to halt
+	LeaseEnded                 // a lease ended without its worker's own report: tell the worker to halt
 	SessionOpened              //
 	SessionEnded               // closed, expired or replaced
 	BehaviorChanged            //
@@ -170,16 +170,16 @@ const (
 	OperationChanged           // Operation; its counts change with its tasks and are not announced
 	OperationRemoved           // the last task of a removed operation is gone; Operation is the last record
 	NamespaceChanged           // Space
-	BlobNoted                  // Digests: may be referred to from now on
+	BlobNoted                  // Digests: commands may refer to them from now on
 	BlobsDropped               // Digests: unlink them (SPEC M3)
 )
 
-// Event drives waiters, the console and the leader loop (docs/architecture.md#the-main-types). Events of one entry are in the
-// order in which things happened.
+// Event drives waiters, the console and the leader loop (docs/architecture.md#the-main-types). Events of one entry are
+// in the order in which things happened.
 type Event struct {
 	Kind     EventKind
 	Index    uint64
-	Rev      uint64 // the state's rev after it: every TaskChanged and TaskRemoved has its own (SPEC W3)
+	Rev      uint64 // the state's rev after it; every TaskChanged and TaskRemoved has its own (SPEC W3)
 	Task     *Task
 	Prev     *Task // TaskChanged: the record before it; nil: it is new
 	Lease    *Lease

@@ -9,10 +9,11 @@ import (
 	"github.com/taskrt/taskrt/task/queue"
 )
 
-// Retention returns what is kept of a behavior's final tasks: how long those that succeeded and failed, < 0 for ever, and
-// how many of both together, 0 for no limit (SPEC M2). What the active policy does not say the namespace does, and what
-// that does not say is the default. A behavior that was deleted says nothing. Ages count from FinishedAt, and are compared
-// when a run of maintenance looks: a new version changes the retention of the tasks that it finds.
+// Retention returns what is kept of a behavior's final tasks (SPEC M2): how long successes and failures are kept (< 0:
+// for ever), and how many of both together (0: no limit). The active policy decides. Where it says nothing the
+// namespace decides, and where the namespace says nothing the default holds. A deleted behavior says nothing. Ages
+// count from FinishedAt, and they are compared when a run of maintenance looks: a new version changes the retention of
+// the tasks that it finds.
 func (m *Machine) Retention(namespace, behavior string) (success, failure Millis, count int64) {
 	if n := m.namespaces[namespace]; n != nil {
 		success, failure = n.space.Retention.Success, n.space.Retention.Failure
@@ -37,7 +38,7 @@ func (c DropTasks) apply(m *Machine) Result {
 	for i := range c.Tasks {
 		r := m.store.get(c.Tasks[i].Key)
 		if r == nil || m.task(r).Rev != c.Tasks[i].Rev || !m.task(r).Final() || m.task(r).Role != RoleNone {
-			continue // it changed since the run looked, or goes with its operation
+			continue // it has changed since the run looked, or goes with its operation
 		}
 		m.drop(r)
 		dropped++
@@ -47,7 +48,7 @@ func (c DropTasks) apply(m *Machine) Result {
 	return Result{Count: dropped}
 }
 
-// tallyAll is tally of several namespaces, in the order of their names.
+// tallyAll is tally for several namespaces, in the order of their names.
 func (m *Machine) tallyAll(token uint64, kind string, by map[string]int64) {
 	for _, namespace := range slices.Sorted(maps.Keys(by)) {
 		m.tally(token, kind, namespace, by[namespace])
@@ -101,13 +102,13 @@ func (m *Machine) operationsWith(b *behaviorRow) []*operationRow {
 	return rows
 }
 
-// tooMany answers a run that asks for more than one command deletes.
+// tooMany refuses a command that would delete more than one command may.
 func tooMany(field string) Result {
 	return invalid(field, fmt.Sprintf("a command of a run deletes at most %d", MaxDrop))
 }
 
-// trim drops the versions of b that are neither among those that are kept nor pinned (SPEC B2), and returns how many
-// there were. They are left behind when tasks that pinned them go.
+// trim drops the versions of b that are neither kept nor pinned (SPEC B2), and returns how many there were. They are
+// left over when tasks that pinned them go.
 func (m *Machine) trim(b *behaviorRow) int64 {
 	keep := KeptVersions
 	if b.behavior.Deleted {
@@ -124,8 +125,8 @@ func (m *Machine) trim(b *behaviorRow) int64 {
 	return trimmed
 }
 
-// purgeTask removes a task of a behavior that is purged (SPEC B8), and reports whether that did anything. A task of an
-// operation cannot go without it: the operation is removed.
+// purgeTask removes a task of a behavior that is purged (SPEC B8), and reports whether it removed anything. A task of
+// an operation cannot go without the operation, so the operation is removed.
 func (m *Machine) purgeTask(k Key) bool {
 	r := m.store.get(k)
 	if r == nil {
@@ -139,7 +140,8 @@ func (m *Machine) purgeTask(k Key) bool {
 	return true
 }
 
-// idle returns up to limit tasks of b that do not run: of the final ones the oldest, then what is due first.
+// idle returns up to limit tasks of b that do not run: final tasks, the oldest first, and then waiting tasks, those
+// first that are due first.
 func (m *Machine) idle(b *behaviorRow, limit int64) []Key {
 	var keys []Key
 	for _, l := range [...]*queue.Line{&b.Excess, &b.Success, &b.Failure, &b.Due} {

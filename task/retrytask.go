@@ -1,20 +1,21 @@
 package task
 
-// RetryTask makes a final task, or one that waits for its retry, due again by hand (SPEC T1, T8, B2).
+// RetryTask makes a task due again by hand. The task is final, or waits for its retry (SPEC T1, T8, B2).
 type RetryTask struct {
 	Key            Key    `cbor:"1,keyasint"`
 	NotBefore      Time   `cbor:"2,keyasint,omitempty"` // 0: now
 	Delay          Millis `cbor:"3,keyasint,omitempty"` // added to now when NotBefore is 0
 	Deadline       Time   `cbor:"4,keyasint,omitempty"` // 0: none
-	Version        string `cbor:"5,keyasint,omitempty"` // re-pin: VersionActive, or a kept version; "": keep the pin
-	KeepCheckpoint bool   `cbor:"6,keyasint,omitempty"` // with another version: keep the checkpoint all the same
+	Version        string `cbor:"5,keyasint,omitempty"` // pin to VersionActive or to a kept version; "": keep the pin
+	KeepCheckpoint bool   `cbor:"6,keyasint,omitempty"` // with another version: keep the checkpoint nevertheless
 }
 
-// VersionActive is RetryTask.Version for "whatever is active when it runs".
+// VersionActive as RetryTask.Version means the version that is active when the task runs.
 const VersionActive = "active"
 
-// apply goes on where the task stopped: unlike a rerun it keeps the pin and the checkpoint, so that what failed for a
-// reason outside can be taken up again. A task that waits without having failed is only pinned to another version.
+// apply goes on where the task stopped. Unlike a rerun it keeps the pin and the checkpoint, so that a task that failed
+// for a reason outside can be taken up again. A task that waits without having failed is only pinned to another
+// version.
 func (c RetryTask) apply(m *Machine) Result {
 	if c.NotBefore < 0 || c.Delay < 0 || c.Deadline < 0 {
 		return invalid("not_before", "a time or delay is negative")
@@ -54,8 +55,8 @@ func (c RetryTask) apply(m *Machine) Result {
 	return Result{Task: &n}
 }
 
-// pin pins n to the version that is asked for, and reports whether it is known. A checkpoint belongs to the version that
-// wrote it.
+// pin pins n to the version that c names, and reports whether this version is known. A checkpoint belongs to the
+// version that wrote it.
 func (c *RetryTask) pin(m *Machine, r *row, n *Task) bool {
 	if c.Version == "" {
 		return true

@@ -2,18 +2,18 @@ package task
 
 import "cmp"
 
-// How runs end. Everything here makes a new record from a RUNNING one; put writes it.
+// This file says how runs end. Every function makes a new record from a RUNNING one, and put writes it.
 
-// Outcomes in a task's history that are not outcomes of the task.
+// These outcomes in a task's history are not outcomes of the task.
 const (
 	outcomeSuccess   = "SUCCESS"
 	outcomeLost      = "LOST"
 	outcomeGivenBack = "GIVEN_BACK"
 	outcomeSnoozed   = "SNOOZED"
 
-	outcomeSuspect = "SUSPECT" // its process died while others, too, executed there (SPEC L5)
+	outcomeSuspect = "SUSPECT" // its process died while other attempts, too, executed there (SPEC L5)
 
-	outcomeSuperseded = "SUPERSEDED" // a run of maintenance that another took the place of
+	outcomeSuperseded = "SUPERSEDED" // another run of maintenance took its place
 )
 
 // leased returns the row of a task whose current lease is token's, or nil (SPEC L3).
@@ -25,8 +25,8 @@ func (m *Machine) leased(k Key, token uint64) *row {
 	return r
 }
 
-// outdated reports whether a report's number says that it changes nothing: numbers of one token rise (SPEC L3).
-// A report without a number (0) claims no order.
+// outdated reports whether a report changes nothing according to its number, because the numbers of one token rise
+// (SPEC L3). A report without a number (0) claims no order.
 func outdated(t *Task, seq uint64) bool { return seq != 0 && seq <= t.Lease.Report }
 
 // halt answers a report whose token is not current.
@@ -35,7 +35,8 @@ func halt() Result { return refuse(Halt, "the lease is not the task's current on
 // deadlinePassed reports whether the task can no longer end well (SPEC R1).
 func (m *Machine) deadlinePassed(t *Task) bool { return t.Deadline != 0 && t.Deadline <= m.now }
 
-// checkFuel refuses what no attempt used. Only sessions run what is metered: a program that reports over HTTP cannot say.
+// checkFuel refuses fuel that no attempt can have used. Only sessions meter: a program that reports over HTTP cannot
+// say.
 func checkFuel(fuel int64, external bool) (Result, bool) {
 	switch {
 	case fuel < 0 || fuel > MaxFuel:
@@ -46,8 +47,8 @@ func checkFuel(fuel int64, external bool) (Result, bool) {
 	return Result{}, true
 }
 
-// ended returns a copy of the running t without its lease. fuel is what its guest used, if that is known; finish identifies
-// the finish that ended it, or is 0.
+// ended returns a copy of the running t without its lease. fuel is what its guest used, if that is known. finish
+// identifies the finish that ended it, or is 0.
 func (m *Machine) ended(t *Task, outcome string, fuel int64, finish uint64) *Task {
 	n := *t
 	kept := t.History
@@ -68,14 +69,14 @@ func (m *Machine) ended(t *Task, outcome string, fuel int64, finish uint64) *Tas
 	return &n
 }
 
-// release ends a run without an outcome: lost, given back or snoozed; it is due again at the time, or at the time of its
-// resubmit flag (SPEC T1, R3, R5, I3).
-// Losses have a limit, and who was being cancelled ends here (SPEC L8).
+// release ends a run without an outcome: it was lost, given back or snoozed. The task is due again at the time, or at
+// the time of its resubmit flag (SPEC T1, R3, R5, I3). Losses have a limit, and a task that was being cancelled ends
+// here (SPEC L8).
 func (m *Machine) release(r *row, outcome string, at Time) *Task {
 	return m.releaseWith(r, outcome, at, parting{})
 }
 
-// parting is what a run that ends without an outcome leaves.
+// parting is what a run leaves that ends without an outcome.
 type parting struct {
 	checkpoint *Payload // nil: the former one stays
 	progress   *Payload // nil: as it was
@@ -108,7 +109,7 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task 
 		m.repeatFailure(n, v)
 	default:
 		if n.Resubmit != 0 && outcome != outcomeSnoozed {
-			at = n.Resubmit // lost or given back: due "at that time", nobody asked for an earlier one (SPEC I3)
+			at = n.Resubmit // lost or given back: due "at that time", as nobody asked for an earlier one (SPEC I3)
 		}
 		n.Status, n.NotBefore = Created, max(at, 1)
 	}
@@ -117,7 +118,8 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task 
 	return n
 }
 
-// failRun ends a run as failed by something else than its worker's report, or as cancelled if that is what it was asked for.
+// failRun ends a run as failed for another reason than its worker's report. If the run was being cancelled it ends as
+// cancelled.
 func (m *Machine) failRun(r *row, why func(*Policy) Error) {
 	t := m.task(r)
 	if t.CancelCode != "" {
@@ -131,20 +133,21 @@ func (m *Machine) failRun(r *row, why func(*Policy) Error) {
 	e := why(p)
 	c := Finish{Error: &e}
 	n := c.failed(m, r)
-	n.Ended.Finish = 0 // nobody sent it
+	n.Ended.Finish = 0 // no worker sent it
 	n.Suspect = e.Code == CodeCrashed && n.Bound == 0
 	m.resubmitted(n)
 	m.put(r, n)
 }
 
-// fail makes n a FAILURE, due again at retry or final for 0. It counts nothing but resets the losses (SPEC T8).
+// fail makes n a FAILURE. It is due again at retry, or final for 0. fail counts nothing and only resets the losses
+// (SPEC T8).
 func (m *Machine) fail(n *Task, e *Error, retry Time) {
 	n.Status, n.Error, n.Result = Failure, e, Payload{}
 	n.NotBefore, n.FinishedAt, n.LostCount = retry, m.now, 0
 }
 
-// repeatFailure makes n, which failed under v, due again as a new cycle if it would be final and its behavior repeats
-// after any outcome (SPEC R4). What failed before still shows: the first lease of the cycle forgets it.
+// repeatFailure makes n, which failed under v, due again in a new cycle, if n would be final and its behavior repeats
+// after any outcome (SPEC R4). The failure still shows: the first lease of the cycle forgets it.
 func (m *Machine) repeatFailure(n *Task, v *Version) {
 	if n.NotBefore != 0 || v == nil || !v.Policy.RepeatAny || n.Role != RoleNone {
 		return
@@ -156,7 +159,7 @@ func (m *Machine) repeatFailure(n *Task, v *Version) {
 	}
 }
 
-// repeatAt returns when a task that ended now runs again by itself; 0: it does not (SPEC R4).
+// repeatAt returns when a task that ended now runs again by itself, or 0 if it does not (SPEC R4).
 func (p *Policy) repeatAt(now Time) Time {
 	if p.RepeatEvery <= 0 {
 		return 0
@@ -164,8 +167,8 @@ func (p *Policy) repeatAt(now Time) Time {
 	return max(later(now, p.RepeatEvery), 1)
 }
 
-// resubmitted lets a resubmit flag take effect when a run has ended: due again at its time, or earlier if a retry, a
-// repeat or a snooze says so (SPEC I3).
+// resubmitted lets a resubmit flag take effect after a run: the task is due again at the flag's time, or earlier if a
+// retry, a repeat or a snooze says so (SPEC I3).
 func (m *Machine) resubmitted(n *Task) {
 	if n.Resubmit == 0 {
 		return
@@ -178,11 +181,11 @@ func (m *Machine) resubmitted(n *Task) {
 	again(n, at, 0)
 }
 
-// again makes n due at a time in a new cycle (SPEC R1, T8, B2): status, result and error stay until the run starts.
+// again makes n due at a time in a new cycle (SPEC R1, T8, B2). Status, result and error stay until the run starts.
 func again(n *Task, at, deadline Time) {
 	n.NotBefore, n.Deadline = at, deadline
 	n.Failures, n.Checkpoint = 0, Payload{}
-	if n.Role == RoleNone { // an operation's version is that of all its tasks
+	if n.Role == RoleNone { // all tasks of an operation share its version
 		n.Version = ""
 	}
 }
@@ -216,8 +219,8 @@ func (m *Machine) cancelWaiting(r *row, code string) *Task {
 	return &n
 }
 
-// cancelRunning asks the worker of a running task to stop (SPEC L8, R1). A session ends the run itself when the grace is
-// over and says so; an external lease dies then.
+// cancelRunning asks the worker of a running task to stop (SPEC L8, R1). A worker with a session ends the run itself
+// when the grace is over, and reports it. An external lease dies then.
 func (m *Machine) cancelRunning(r *row, code string) *Task {
 	n := *m.task(r)
 	n.CancelCode, n.Resubmit = code, 0

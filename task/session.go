@@ -14,8 +14,8 @@ type sessionRow struct {
 	expiry  table.Pos
 	ending  bool // endSession is at work: nothing new may be bound to it
 
-	cleanups heap[*row] // tasks that only it may run and that are not final, by age (SPEC O3)
-	due      heap[*row] // those of them that are due, in T4 order
+	cleanups heap[*row] // tasks that are not final and that only this session may run, by age (SPEC O3)
+	due      heap[*row] // the due ones of cleanups, in T4 order
 }
 
 // held is a lease that a session keeps alive.
@@ -34,7 +34,7 @@ func (s *sessionRow) take(r *row, seq uint64) {
 
 func (s *sessionRow) release(seq uint64) {
 	i, _ := slices.BinarySearchFunc(s.leases, seq, bySeq)
-	if i == 0 { // what was given first mostly ends first
+	if i == 0 { // leases that were given first mostly end first
 		s.leases[0] = held{}
 		s.leases = s.leases[1:]
 		return
@@ -60,7 +60,7 @@ func (m *Machine) addSession(s *Session) *sessionRow {
 	return r
 }
 
-// enterSession enters a session into everything derived.
+// enterSession enters a session into everything that is derived.
 func (m *Machine) enterSession(r *sessionRow) {
 	m.sessions[r.session.ID] = r
 	m.workers[r.session.Worker] = r
@@ -71,8 +71,8 @@ func (m *Machine) enterSession(r *sessionRow) {
 	}
 }
 
-// isolates reports whether a suspect can be given a process of its own by the parent of s (SPEC L5): nothing new runs on a node that
-// is drained.
+// isolates reports whether the parent of s can give a suspect a process of its own (SPEC L5). Nothing new runs on a
+// drained node.
 func (m *Machine) isolates(s *Session) bool { return s.Isolates && !m.drained[s.Node] }
 
 func (m *Machine) putSession(r *sessionRow, s *Session) {
@@ -85,7 +85,7 @@ func (m *Machine) putSession(r *sessionRow, s *Session) {
 	r.session = s
 }
 
-// endSessionAs ends a session whose attempts have the outcome outcomeLost or outcomeGivenBack.
+// endSessionAs ends a session. Its attempts get the outcome outcomeLost or outcomeGivenBack.
 func (m *Machine) endSessionAs(s *sessionRow, outcome string) {
 	m.endSession(s, func(r *row) { m.release(r, outcome, m.now) })
 }

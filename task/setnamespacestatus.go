@@ -18,10 +18,10 @@ func (c SetNamespaceStatus) apply(m *Machine) Result {
 	next := *n.space
 	next.Status, next.ChangedAt = c.Status, m.now
 	m.putSpace(n, &next)
-	for _, b := range m.behaviorsIn(c.Name) { // what waits may be assigned, or no longer
+	for _, b := range m.behaviorsIn(c.Name) { // their waiting tasks may now be assigned, or no longer
 		m.policyChanged(b)
 	}
-	for _, o := range m.fanout.spaces[c.Name] { // what is purged goes on no more
+	for _, o := range m.fanout.spaces[c.Name] { // an operation that is purged goes on no more
 		m.schedule(o)
 	}
 	if c.Status == NamespaceIsPurging {

@@ -27,7 +27,7 @@ func (*Blob) record()           {}
 func (*MaintenanceRun) record() {}
 func (*Task) record()           {}
 
-// Head stands first in a snapshot: the scalars of the machine, how many records of each kind follow, and the digest
+// Head stands first in a snapshot. It has the machine's scalars, the number of records of each kind, and the digest
 // (SPEC C4).
 type Head struct {
 	Index     uint64    `cbor:"1,keyasint"`
@@ -104,8 +104,8 @@ type Frozen struct {
 	runs       []*MaintenanceRun
 }
 
-// Freeze returns the state as it is now. It copies tables of pointers: to pages of tasks and records, to behaviors, modules,
-// sessions and processes; no records. It counts as a write: no Apply or read may run beside it.
+// Freeze returns the state as it is now. It copies tables of pointers to pages of tasks and records, to behaviors,
+// modules, sessions and processes. It copies no records. It counts as a write: no Apply or read may run beside it.
 func (m *Machine) Freeze() *Frozen {
 	f := &Frozen{
 		tasks: m.store.freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(),
@@ -163,7 +163,7 @@ func (f *Frozen) Records(yield func(Record) bool) {
 	f.yieldRecords(yield)
 }
 
-// yieldAnswers yields who is answered from memory, and then the answers.
+// yieldAnswers yields the processes and keys with kept answers, and then the answers.
 func (f *Frozen) yieldAnswers(yield func(Record) bool) bool {
 	return f.answers.Processes(func(id, lowest uint64, used int64) bool {
 		return yield(&Process{Process: id, Lowest: lowest, Used: LeaseTime(used)})

@@ -1,6 +1,6 @@
 package task
 
-// Snooze ends the attempt without an outcome: due again at At (SPEC R5).
+// Snooze ends the attempt without an outcome. The task is due again at At (SPEC R5).
 //
 //fields:wire value
 type Snooze struct {
@@ -45,7 +45,7 @@ func (c Snooze) apply(m *Machine) Result {
 	if at <= 0 {
 		at = later(m.now, snoozeDefault)
 		if m.drained[m.task(r).Lease.Node] {
-			at = m.now // somebody else can have it now
+			at = m.now // another worker can have the task now
 		}
 	}
 	return Result{Task: m.releaseWith(r, outcomeSnoozed, at, parting{checkpoint: c.Checkpoint, progress: c.Progress, fuel: c.Fuel})}

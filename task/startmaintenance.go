@@ -2,9 +2,10 @@ package task
 
 import "slices"
 
-// StartMaintenance makes the maintenance task due now with these params (SPEC M1). While a run is unfinished it is refused,
-// unless Supersede is that run: then its lease ends at once. The next run is Result.Task.Attempt + 1. The params are for
-// that run and for those that take it over when it is lost: with its outcome they are gone, and repeats have none.
+// StartMaintenance makes the maintenance task due now with these params (SPEC M1). While a run is unfinished it is
+// refused, unless Supersede is that run: then the run's lease ends at once. The next run is Result.Task.Attempt + 1.
+// The params are for that run, and for runs that take it over when it is lost. They are gone with its outcome, and
+// repeats have none.
 type StartMaintenance struct {
 	Params    Payload `cbor:"1,keyasint,omitempty"`
 	Supersede int64   `cbor:"2,keyasint,omitempty"`
@@ -34,8 +35,8 @@ func (c StartMaintenance) apply(m *Machine) Result {
 	return Result{Task: m.startRun(r, c.Params), Changed: true}
 }
 
-// UnfinishedRun returns the run of the maintenance task that is not finished: the one that is leased, or was lost or given
-// back and waits to be taken over, or was asked for with params and has not begun. 0: none.
+// UnfinishedRun returns the unfinished run of the maintenance task: a run that is leased, a run that was lost or given
+// back and waits to be taken over, or a run that was asked for with params and has not begun. 0: there is none.
 func UnfinishedRun(t *Task) int64 {
 	switch {
 	case t.Status == Running || waitsForTakeOver(t):
@@ -58,7 +59,7 @@ func waitsForTakeOver(t *Task) bool {
 	return false
 }
 
-// startRun makes the task due now in a new cycle. A run that is unfinished is superseded: its worker is told to halt.
+// startRun makes the task due now in a new cycle. An unfinished run is superseded: its worker is told to halt.
 func (m *Machine) startRun(r *row, params Payload) *Task {
 	t := m.task(r)
 	n := *t

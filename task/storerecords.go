@@ -30,7 +30,8 @@ func getRecord(set *records.Set, id uint64) (records.Record, bool) {
 	return set.Get(id)
 }
 
-// addRecord makes x a new record, in the place of one with the blob was. Its ID is a rev: it rises and is never used again.
+// addRecord adds x as a new record, which replaces a record with the blob was. Its ID is a rev, so it rises and is
+// never used again.
 func (m *Machine) addRecord(x StoreRecord, was *Payload) *StoreRecord {
 	m.rev++
 	x.ID = m.rev
@@ -55,8 +56,8 @@ func (m *Machine) enterRecord(x *StoreRecord) {
 	m.countRecord(x, 1)
 }
 
-// dropRecord deletes a record that is there and returns it. What is taken from the sum is the hash of what is in memory
-// now, as in Machine.put.
+// dropRecord deletes a record that is there and returns it. As Machine.put does, it takes from the sum the hash of the
+// record that is in memory now.
 func (m *Machine) dropRecord(namespace string, id uint64) *StoreRecord {
 	r, _ := m.records[namespace].Remove(id)
 	x := storeRecord(namespace, r)
@@ -74,8 +75,8 @@ func (m *Machine) StoreRecord(namespace string, id uint64) *StoreRecord {
 	return nil
 }
 
-// StoreGroup returns records of a group by ID, at most limit if that is positive: those that are available at a time,
-// or all if owned.
+// StoreGroup returns records of a group by ID, at most limit if limit is positive. It returns the records that are
+// available at a time, or all records if owned.
 func (m *Machine) StoreGroup(namespace, group string, limit int, owned bool, at Time) []*StoreRecord {
 	var found []*StoreRecord
 	for r := range m.StoreRecords(namespace, group, owned, at) {
@@ -86,7 +87,7 @@ func (m *Machine) StoreGroup(namespace, group string, limit int, owned bool, at 
 	return found
 }
 
-// StoreRecords yields the records of a group as StoreGroup returns them, for who does not know how many it wants.
+// StoreRecords yields the records that StoreGroup returns, for a caller that does not know how many it wants.
 func (m *Machine) StoreRecords(namespace, group string, owned bool, at Time) iter.Seq[*StoreRecord] {
 	return func(yield func(*StoreRecord) bool) {
 		set := m.records[namespace]
@@ -137,7 +138,7 @@ func (f *Frozen) yieldRecords(yield func(Record) bool) bool {
 	return true
 }
 
-// takeStoreRecord is the restorer's part. What the head says of the clock has been read before.
+// takeStoreRecord is the restorer's part for a record. The head's clock has been read before.
 func (r *restorer) takeStoreRecord(x *StoreRecord) error {
 	m := r.m
 	last := r.lastRecord

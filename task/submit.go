@@ -17,8 +17,8 @@ const (
 	Resubmit
 )
 
-// Submit creates a task, or meets an existing one (SPEC I1-I5). The proposer has validated shapes and sizes and drawn
-// the ID; the machine checks what only the state can tell.
+// Submit creates a task, or meets an existing one (SPEC I1-I5). The proposer has checked shapes and sizes and has drawn
+// the ID. The machine checks what only the state can tell.
 //
 //fields:wire value
 type Submit struct {
@@ -34,15 +34,16 @@ type Submit struct {
 	Priority  int8     `cbor:"10,keyasint"`
 	HasParams bool     `cbor:"11,keyasint,omitempty"` // resubmit: "the new params if given"
 
-	// BehaviorRev is the Rev of the behavior that the proposer validated with; if it has another one when the command is
-	// applied, the answer is behavior_changed and the proposer validates again. 0: not checked.
+	// BehaviorRev is the Rev of the behavior that the proposer checked with. If the behavior has another Rev when the
+	// command is applied, the answer is behavior_changed, and the proposer checks again. 0: not compared.
 	BehaviorRev    uint64 `cbor:"12,keyasint,omitempty"`
 	ConcurrencyKey string `cbor:"13,keyasint,omitempty"` // of Params (SPEC L11)
-	// Existing: only a task that exists is meant (POST …/resubmit); Behavior may be "". None: task_not_found.
+	// Existing means only a task that exists (POST …/resubmit). Behavior may be "" then. If there is no such task the
+	// answer is task_not_found.
 	Existing bool `cbor:"14,keyasint,omitempty"`
 	// Parent is the ID of the task whose attempt submits this one (SPEC B6), in the same namespace. An existing task keeps its own.
 	Parent string `cbor:"15,keyasint,omitempty"`
-	// HasLabels, HasPriority: rerun and resubmit take these, too, as with HasParams (SPEC I3).
+	// HasLabels and HasPriority say that a rerun or a resubmit takes these, too, as HasParams does (SPEC I3).
 	HasLabels   bool `cbor:"16,keyasint,omitempty"`
 	HasPriority bool `cbor:"17,keyasint,omitempty"`
 }
@@ -58,7 +59,7 @@ func (c Submit) apply(m *Machine) Result {
 	return c.carryOut(m, b, r)
 }
 
-// carryOut does what meet and charge have allowed.
+// carryOut makes the changes that meet and charge have allowed.
 func (c *Submit) carryOut(m *Machine, b *behaviorRow, r *row) Result {
 	at := c.at(m.now)
 	switch {
@@ -95,8 +96,8 @@ func (c *Submit) demand(m *Machine, r *row) demand {
 	return demand{submits: 1}
 }
 
-// meet finds the behavior that is meant and the task with the ID, if there is one, or says why the submit is refused. It
-// changes nothing.
+// meet finds the behavior, and the task with the ID if there is one, or says why the submit is refused. It changes
+// nothing.
 func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 	if r, ok := c.check(m); !ok {
 		return nil, nil, r
@@ -133,7 +134,7 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 		return nil, nil, operationTask(m.task(r))
 	case c.IfExists == Resubmit && m.task(r).CancelCode != "":
 		return nil, nil, Result{Code: Cancelling, Message: "the task is being cancelled", Task: m.task(r)}
-	case c.IfExists >= Rerun && c.HasParams: // the others only compare them
+	case c.IfExists >= Rerun && c.HasParams: // other submits only compare params
 		refusal, _ := m.admit("params", &c.Params)
 		return b, r, refusal
 	}
@@ -185,7 +186,7 @@ func (c *Submit) at(now Time) Time {
 	return max(later(now, c.Delay), 1)
 }
 
-// resubmit is SPEC I3's resubmit of an existing task.
+// resubmit is the resubmit of SPEC I3, for an existing task.
 func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
 	t := m.task(r)
 	moves := c.moves(m.now, t)
@@ -205,7 +206,7 @@ func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
 	return Result{Task: &n, Outcome: SubmitUpdated}
 }
 
-// give gives n, which does not run, what the submit brings.
+// give gives n, which does not run, all that the submit brings.
 func (c *Submit) give(n *Task) {
 	if c.HasParams {
 		n.Params, n.ConcurrencyKey = c.Params, c.ConcurrencyKey
@@ -213,7 +214,7 @@ func (c *Submit) give(n *Task) {
 	c.mark(n)
 }
 
-// mark is give for what a running task takes, too; marks reports whether that changes t.
+// mark gives n the part of the submit that a running task takes, too. marks reports whether this changes t.
 func (c *Submit) mark(n *Task) {
 	if c.HasLabels {
 		n.Labels = c.Labels
@@ -236,7 +237,7 @@ func (c *Submit) moves(now Time, t *Task) bool {
 	return t.NotBefore == 0 || t.NotBefore != at && (t.NotBefore > now || at > now)
 }
 
-// existing answers a submit that changed nothing (SPEC I4). A resubmit without params does not compare them.
+// existing answers a submit that changed nothing (SPEC I4). A resubmit without params does not compare params.
 func (c *Submit) existing(t *Task) Result {
 	same := c.IfExists == Resubmit && !c.HasParams || sameParams(c.Params, t.Params)
 	if same {
@@ -245,7 +246,7 @@ func (c *Submit) existing(t *Task) Result {
 	return Result{Task: t, Outcome: SubmitExistingOtherParams}
 }
 
-// sameParams compares params, of which the absent ones are null (SPEC I2).
+// sameParams compares params. Absent params are null (SPEC I2).
 func sameParams(a, b Payload) bool { return a.Equal(b) || isNull(a) && isNull(b) }
 
 func isNull(p Payload) bool {

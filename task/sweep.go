@@ -2,9 +2,9 @@ package task
 
 import "github.com/taskrt/taskrt/task/queue"
 
-// sweep removes at most Limit.Sweep final tasks of namespaces that have too many: the hard bound of SPEC T9. Namespaces go
-// by name, the tasks that finished first go first. What is kept for its age or by number is maintenance's business: it
-// names what it deletes.
+// sweep removes at most Limit.Sweep final tasks of namespaces that have too many: it is the hard bound of SPEC T9.
+// Namespaces go by name, and tasks that finished first go first. Retention by age or by number is the business of
+// maintenance, which names what it deletes.
 func (m *Machine) sweep() {
 	for budget := m.limits.Sweep; len(m.crowded) > 0 && budget > 0; budget-- {
 		m.drop(m.oldestFinal(m.crowded[0].space.Name))
@@ -12,7 +12,7 @@ func (m *Machine) sweep() {
 	}
 }
 
-// oldestFinal returns the final task of the namespace that finished first, of those that are not kept for ever.
+// oldestFinal returns the namespace's final task that finished first, leaving out tasks that are kept for ever.
 func (m *Machine) oldestFinal(namespace string) *row {
 	var oldest *row
 	var at queue.Spot
@@ -38,7 +38,7 @@ func (b *behaviorRow) sweepable(queues []*queue.Line) []*queue.Line {
 	return queues
 }
 
-// sooner returns the earlier of two times of which 0 means never.
+// sooner returns the earlier of two times. 0 means never.
 func sooner[T Time | LeaseTime](a, b T) T {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -6,8 +6,9 @@ import (
 	"github.com/taskrt/taskrt/task/records"
 )
 
-// StoreRecord is one record of the TaskStore API: a plain coordination task in a free-form group, beside the tasks and
-// invisible to them (SPEC X2). It is immutable: a change makes a new one with a new ID, which is a rev.
+// StoreRecord is one record of the TaskStore API: a plain coordination task in a free-form group. Records stand beside
+// the tasks, and tasks do not see them (SPEC X2). A record is immutable: a change makes a new record with a new ID,
+// which is a rev.
 //
 //fields:hash record
 type StoreRecord struct {
@@ -17,7 +18,7 @@ type StoreRecord struct {
 	Owner     int64  `cbor:"4,keyasint,omitempty"`
 	Available Time   `cbor:"5,keyasint,omitempty"` // it may be claimed, or changed by anybody, from then on
 	Data      string `cbor:"6,keyasint,omitempty"`
-	// Blob is instead of Data, if that is too long for the log: bytes that are a blob.
+	// Blob stands instead of Data that is too long for the log. Its bytes are a blob.
 	Blob Payload `cbor:"7,keyasint,omitempty" field:"hash=blob"`
 }
 
@@ -37,7 +38,7 @@ type StoreUpdate struct {
 // MaxStoreParts bounds the parts of a StoreUpdate, and the depends of a StoreClaim.
 const MaxStoreParts = 4_000
 
-// StoreAdd is a new record; the caller becomes its owner.
+// StoreAdd is a new record. The caller becomes its owner.
 type StoreAdd struct {
 	Group     string  `cbor:"1,keyasint"`
 	Data      string  `cbor:"2,keyasint,omitempty"`
@@ -45,7 +46,7 @@ type StoreAdd struct {
 	Blob      Payload `cbor:"4,keyasint,omitempty"` // as in StoreRecord
 }
 
-// StoreChange replaces a record; its group stays.
+// StoreChange replaces a record. The record's group stays.
 type StoreChange struct {
 	ID        uint64  `cbor:"1,keyasint"`
 	Data      string  `cbor:"2,keyasint,omitempty"`
@@ -60,10 +61,10 @@ type StoreClaim struct {
 	Group     string   `cbor:"3,keyasint"`
 	Duration  Millis   `cbor:"4,keyasint,omitempty"` // negative counts as 0
 	Depends   []uint64 `cbor:"5,keyasint,omitempty"`
-	Seed      uint64   `cbor:"6,keyasint,omitempty"` // drawn by the proposer: which of the available ones
+	Seed      uint64   `cbor:"6,keyasint,omitempty"` // drawn by the proposer; it chooses one of the available records
 }
 
-// StoreRefusal says why a StoreUpdate or StoreClaim did nothing: IDs that are missing, per list, and IDs that another
+// StoreRefusal says why a StoreUpdate or StoreClaim did nothing: IDs that are missing, by list, and IDs that another
 // client owns.
 type StoreRefusal struct {
 	Changes []uint64 `cbor:"1,keyasint,omitempty"`
@@ -112,8 +113,8 @@ func (c StoreUpdate) apply(m *Machine) Result {
 	return Result{Records: made}
 }
 
-// admit refuses the update if it needs a blob that is not stored. It comes behind what other clients may have done: a
-// conflict puts no blob.
+// admit refuses the update if it needs a blob that is not stored. It comes after the checks for other clients' changes,
+// so that nobody puts a blob for an update that conflicts.
 func (c *StoreUpdate) admit(m *Machine) (Result, bool) {
 	for i := range c.Adds {
 		if r, ok := m.admit("adds", &c.Adds[i].Blob); !ok {
@@ -128,7 +129,7 @@ func (c *StoreUpdate) admit(m *Machine) (Result, bool) {
 	return Result{}, true
 }
 
-// growth returns how many bytes of data the update adds to those that are there.
+// growth returns how many bytes of data the update adds to the existing bytes.
 func (c *StoreUpdate) growth(set *records.Set) int64 {
 	var n int64
 	leaves := func(id uint64) {
@@ -161,7 +162,7 @@ func wrongData(data string, p *Payload) string {
 	return p.wrong()
 }
 
-// check refuses what the namespace does not take, and what no state could make possible.
+// check refuses an update that the namespace does not take, or that no state could allow.
 func (c *StoreUpdate) check(m *Machine) Result {
 	if r, ok := m.accepting(c.Namespace); !ok {
 		return r
@@ -200,8 +201,8 @@ func (c *StoreUpdate) check(m *Machine) Result {
 	return Result{}
 }
 
-// apply takes the k-th of the group's n available records by ID, k = Seed mod n: which one depends on the command, the
-// records and the time alone, so that a machine restored from a snapshot takes the same.
+// apply takes the k-th of the group's n available records by ID, where k is Seed mod n. The choice depends only on the
+// command, the records and the time. So a machine that was restored from a snapshot takes the same record.
 func (c StoreClaim) apply(m *Machine) Result {
 	if r, ok := m.accepting(c.Namespace); !ok {
 		return r

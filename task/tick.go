@@ -1,14 +1,14 @@
 package task
 
-// Tick lets time pass: sessions expire, deadlines strike, retention sweeps, due tasks become eligible. The leader
-// proposes it at NextTick. The clocks only advance with commands, and nothing expires but in a Tick (SPEC L4).
+// Tick lets time pass: sessions expire, deadlines strike, retention sweeps, and due tasks become eligible. The leader
+// proposes it at NextTick. Clocks advance only with commands, and things expire only in a Tick (SPEC L4).
 //
 //fields:wire value
 type Tick struct{}
 
-// apply lets sessions and leases end first: a run that was lost and whose deadline is over ends by its deadline in the same
-// Tick. Deadlines and removals are bounded per Tick (Limit); what is left over is due at the next one, which NextTick
-// then asks for at once.
+// apply ends sessions and leases first. So a lost run whose deadline is over ends by its deadline in the same Tick. A
+// Tick strikes and removes only a limited number (Limit). The rest is due at the next Tick, which NextTick then asks
+// for at once.
 func (c Tick) apply(m *Machine) Result {
 	for n := m.expiries.Head(); n != nil && n.Key <= int64(m.leaseNow); n = m.expiries.Head() {
 		m.endSessionAs(n.Item, outcomeLost)

@@ -18,7 +18,7 @@ type Txn struct {
 // MaxTxnParts bounds the parts of a Txn, depends included (SPEC X1).
 const MaxTxnParts = 1_000
 
-// TxnDepend must hold for the transaction to happen: the task exists, and has this rev, or this current token.
+// TxnDepend must hold for the transaction to happen: the task exists, and has this rev, or this as its current token.
 type TxnDepend struct {
 	ID    string `cbor:"1,keyasint"`
 	Rev   uint64 `cbor:"2,keyasint,omitempty"`
@@ -30,7 +30,7 @@ type TxnUpdate struct {
 	ID             string   `cbor:"1,keyasint"`
 	Rev            uint64   `cbor:"2,keyasint,omitempty"` // 0: any
 	NotBefore      *Time    `cbor:"3,keyasint,omitempty"` // of a waiting task
-	Delay          *Millis  `cbor:"4,keyasint,omitempty"` // instead: from now
+	Delay          *Millis  `cbor:"4,keyasint,omitempty"` // instead of NotBefore: from now
 	Deadline       *Time    `cbor:"5,keyasint,omitempty"` // 0: none
 	Priority       *int8    `cbor:"6,keyasint,omitempty"`
 	Labels         []Label  `cbor:"7,keyasint,omitempty"`
@@ -46,8 +46,8 @@ type TxnDelete struct {
 	Rev uint64 `cbor:"2,keyasint,omitempty"` // 0: any
 }
 
-// apply decides on the state before, all parts at once, and then carries the parts out by the code of the single
-// commands: none of them can be refused any more, because no two change the same task.
+// apply decides on the state before, all parts at once. Then it carries out the parts by the code of the single
+// commands. None of them can be refused any more, because no two change the same task.
 func (c Txn) apply(m *Machine) Result {
 	c.place()
 	if r, ok := c.check(m); !ok {
@@ -74,7 +74,7 @@ func (c Txn) apply(m *Machine) Result {
 	return Result{Tasks: made}
 }
 
-// demand returns what all parts together take of the namespace's quotas. What a finish brings is not asked for.
+// demand returns what all parts together take of the namespace's quotas. It does not count what a finish brings.
 func (c *Txn) demand(m *Machine) demand {
 	var all demand
 	for i := range c.Submits {
@@ -93,14 +93,14 @@ func (c *Txn) demand(m *Machine) demand {
 	return all
 }
 
-// place puts the parts that are commands of their own into the transaction's namespace. The command may be shared.
+// place puts the parts that are commands into the transaction's namespace. The command may be shared.
 func (c *Txn) place() {
 	c.Submits, c.Finishes = slices.Clone(c.Submits), slices.Clone(c.Finishes)
 	for i := range c.Submits {
 		c.Submits[i].Namespace = c.Namespace
 	}
 	for i := range c.Finishes {
-		c.Finishes[i].Key.Namespace, c.Finishes[i].InTxn = c.Namespace, false // it is in one
+		c.Finishes[i].Key.Namespace, c.Finishes[i].InTxn = c.Namespace, false // the finish is in a Txn now
 	}
 }
 
@@ -113,7 +113,7 @@ func (m *Machine) mustDo(c Command) Result {
 	return r
 }
 
-// made returns what the answer to a transaction says about a submit.
+// made returns the task that the answer to a transaction shows for a submit.
 func (c *Submit) made(r Result) *Task {
 	t := lean(r.Task)
 	if r.Outcome == SubmitCreated {
@@ -122,7 +122,7 @@ func (c *Submit) made(r Result) *Task {
 	return t
 }
 
-// made returns what the answer to a transaction says about a finish.
+// made returns the task that the answer to a transaction shows for a finish.
 func (c *Finish) made(r Result) *Task {
 	t := lean(r.Task)
 	if c.Result.Encoding != None {
@@ -134,7 +134,7 @@ func (c *Finish) made(r Result) *Task {
 	return t
 }
 
-// carryOut writes the update and returns what the answer says about it.
+// carryOut writes the update and returns the task that the answer shows for it.
 func (u *TxnUpdate) carryOut(m *Machine, r *row) *Task {
 	n := *m.task(r)
 	switch {
@@ -163,7 +163,7 @@ func (u *TxnUpdate) carryOut(m *Machine, r *row) *Task {
 	return t
 }
 
-// lean returns a copy of t without what can be large: a transaction of a thousand small parts has a small answer.
+// lean returns a copy of t without its large parts, so that a transaction of a thousand small parts has a small answer.
 func lean(t *Task) *Task {
 	n := *t
 	n.Params, n.Result, n.Progress, n.Checkpoint = Payload{}, Payload{}, Payload{}, Payload{}

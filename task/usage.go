@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// What a namespace holds is derived and exact: every record counts when it is entered and when it is left, so that quotas
-// and answers cost O(1). Payloads count by their bytes, and every blob in full each time that it is referred to.
+// What a namespace holds is derived and exact. Every record counts when it is entered and when it is left, so that
+// quotas and answers cost O(1). Payloads count by their bytes, and a blob counts in full each time that something
+// refers to it.
 
 // enterUsage and leaveUsage count r in its namespace; enqueue and dequeue call them.
 func (m *Machine) enterUsage(r *row) { m.countTask(m.of(r), m.task(r), 1) }
@@ -27,7 +28,8 @@ func (m *Machine) countTask(b *behaviorRow, t *Task, sign int64) {
 	}
 }
 
-// countFinals counts final tasks that a namespace has got, or lost; ever: that are kept for ever, and so bound by no number.
+// countFinals counts final tasks that a namespace has got or lost. ever says that they are kept for ever, and so no
+// number bounds them.
 func (m *Machine) countFinals(n *namespaceRow, ever bool, more int64) {
 	if ever {
 		n.usage.Forever += more
@@ -60,8 +62,8 @@ func (m *Machine) countRecord(x *StoreRecord, sign int64) {
 	m.countPayload(sign, &x.Blob)
 }
 
-// useOperation counts an operation in its namespace, or takes it out for a sign of -1. It must follow every change of the
-// record: what it owes are the partitions whose tasks are not made yet. Nil is none.
+// useOperation counts an operation in its namespace, or takes it out if sign is -1. It must follow every change of the
+// record. The operation owes the partitions whose tasks are not made yet. A nil operation changes nothing.
 func (m *Machine) useOperation(o *Operation, sign int64) {
 	if o == nil {
 		return
@@ -80,7 +82,7 @@ func (o *Operation) owed() int64 {
 	return o.Partitions - o.Made
 }
 
-// size returns the bytes of a payload, those of blobs that it is or names included.
+// size returns the bytes of a payload, including blobs that it is or names.
 func (m *Machine) size(p *Payload) int64 {
 	if p.Blobs == nil {
 		return int64(len(p.Data))
@@ -107,7 +109,7 @@ func (m *Machine) errorSize(e *Error) int64 {
 	return m.size(&e.Details)
 }
 
-// Namespace returns a namespace with its usage, a PURGED one too, or nil.
+// Namespace returns a namespace with its usage, even a PURGED one, or nil.
 func (m *Machine) Namespace(name string) *Namespace {
 	n := m.namespaces[name]
 	if n == nil {

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// BehaviorStats are the tasks of a behavior that are not final (SPEC J7). Every such task counts in exactly one.
+// BehaviorStats counts the tasks of a behavior that are not final (SPEC J7). Every such task counts in exactly one
+// field.
 type BehaviorStats struct {
 	Due      int64 // waiting, not_before has come; also what a limit, a pause or a missing module blocks
 	Delayed  int64 // waiting, not_before lies ahead, and not a retry
 	Retrying int64 // FAILURE whose retry lies ahead
 	Running  int64
-	Oldest   Time // since when the one that has waited longest is due (SPEC T4); 0: none is
+	Oldest   Time // since when the longest waiting task is due (SPEC T4); 0: none is due
 }
 
-// BehaviorStats counts the tasks of a behavior, in O(1). All is 0 for a name that is not known.
+// BehaviorStats counts the tasks of a behavior, in O(1). All counts are 0 for an unknown name.
 func (m *Machine) BehaviorStats(namespace, name string) BehaviorStats {
 	b := m.behaviors[behaviorName{namespace, name}]
 	if b == nil {
@@ -29,8 +30,8 @@ func (m *Machine) BehaviorStats(namespace, name string) BehaviorStats {
 	return s
 }
 
-// Queues calls yield with the stats of every behavior that has a record or tasks, by namespace and name, until it returns
-// false. Each costs O(1).
+// Queues calls yield with the stats of every behavior that has a record or tasks, by namespace and name, until yield
+// returns false. Each call costs O(1).
 func (m *Machine) Queues(yield func(namespace, name string, s BehaviorStats) bool) {
 	for _, b := range m.byName {
 		if !yield(b.namespace, b.name, m.BehaviorStats(b.namespace, b.name)) {
