@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
@@ -24,22 +25,26 @@ var (
 
 // authority signs the certificates of one role. Every holder of its secret makes the same one.
 type authority struct {
-	key  ed25519.PrivateKey
+	key  crypto.Signer
 	pin  Pin
 	cert *x509.Certificate // signed by itself
 }
 
-func newAuthority(key ed25519.PrivateKey, label string) authority {
+func newAuthority(key crypto.Signer, label string) authority {
 	a := authority{key: key}
-	a.cert = a.certify(authorityTemplate(label, key.Public().(ed25519.PublicKey)), key.Public())
+	a.cert = a.certify(authorityTemplate(label, key.Public()), key.Public())
 	a.pin = pinOf(a.cert)
 	return a
 }
 
-func authorityTemplate(label string, key ed25519.PublicKey) *x509.Certificate {
-	id := sha256.Sum256(key)
+func authorityTemplate(label string, key crypto.PublicKey) *x509.Certificate {
+	der, err := x509.MarshalPKIXPublicKey(key)
+	if err != nil {
+		panic(err) // a key of a kind that nobody makes here
+	}
+	id := sha256.Sum256(der)
 	return &x509.Certificate{
-		SerialNumber: new(big.Int).SetBytes(id[:16]), Subject: pkix.Name{CommonName: label}, NotBefore: always, NotAfter: forever,
+		SerialNumber: new(big.Int).SetBytes(id[:16]), Subject: pkix.Name{CommonName: fmt.Sprintf("%s %x", label, id[:4])}, NotBefore: always, NotAfter: forever,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, SubjectKeyId: id[:20],
 	}
 }
@@ -63,23 +68,36 @@ func (a authority) certify(template *x509.Certificate, key any) *x509.Certificat
 
 // across signs the key of another authority of the same role: a cross-certificate.
 func (a authority) across(b authority) *x509.Certificate {
-	t := authorityTemplate(b.cert.Subject.CommonName, b.key.Public().(ed25519.PublicKey))
+	t := authorityTemplate("", b.key.Public())
+	t.Subject = b.cert.Subject
 	return a.certify(t, b.key.Public())
 }
 
 // issue makes a certificate with a key of its own. The former authorities, which some peers know alone, vouch for this one.
 func (a authority) issue(p mux.Principal, former []authority) tls.Certificate {
-	public, key, err := ed25519.GenerateKey(rand.Reader)
+	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		panic(err) // never fails (crypto/rand)
 	}
+	leaf := leafOf(p)
+	leaf.ExtKeyUsage = append(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
+	return a.chain(leaf, key, former)
+}
+
+// leafOf is a certificate without a key, good for ever.
+func leafOf(p mux.Principal) *x509.Certificate {
 	serial := make([]byte, 16)
 	_, _ = rand.Read(serial) // never fails
-	leaf := a.certify(&x509.Certificate{
+	return &x509.Certificate{
 		SerialNumber: new(big.Int).SetBytes(serial), Subject: pkix.Name{CommonName: p.ID}, NotBefore: always, NotAfter: forever,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		BasicConstraintsValid: true, URIs: []*url.URL{uriOf(p)},
-	}, public)
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+		URIs: []*url.URL{uriOf(p)},
+	}
+}
+
+// chain signs a certificate, and puts behind it the authorities that vouch for it.
+func (a authority) chain(template *x509.Certificate, key crypto.Signer, former []authority) tls.Certificate {
+	leaf := a.certify(template, key.Public())
 	c := tls.Certificate{Certificate: [][]byte{leaf.Raw, a.cert.Raw}, PrivateKey: key, Leaf: leaf}
 	for _, f := range former {
 		c.Certificate = append(c.Certificate, f.across(a).Raw, f.cert.Raw)
@@ -110,6 +128,8 @@ func peerOf(c *x509.Certificate) (p mux.Principal, err error) {
 			p.Role = mux.Node
 		case mux.Worker.String():
 			p.Role = mux.Worker
+		case mux.API.String():
+			p.Role = mux.API
 		}
 		if p.ID = u.Path; p.Role == 0 || len(p.ID) < 2 || len(p.ID) > maxID {
 			return p, fmt.Errorf("the certificate names %q, which is neither %s://node/ID nor %s://worker/ID", clip(u.String()), scheme, scheme)

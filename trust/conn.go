@@ -101,29 +101,34 @@ func (r *ring) verify(chain []*x509.Certificate) (p mux.Principal, by Pin, err e
 		_, err = chain[0].Verify(x509.VerifyOptions{Roots: r.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 		return p, by, err
 	}
+	return proven(p, chain, r.pins)
+}
+
+// proven returns whom a chain names, if an authority of that role vouches for it, and the pin of the authority.
+func proven(p mux.Principal, chain []*x509.Certificate, pins map[Pin]mux.Role) (mux.Principal, Pin, error) {
 	for _, c := range chain[1:] {
 		if !c.IsCA || chain[0].CheckSignatureFrom(c) != nil {
 			continue
 		}
-		switch role, pin := r.vouched(c, chain[1:]); role {
+		switch role, pin := vouched(c, chain[1:], pins); role {
 		case p.Role:
 			return p, pin, nil
 		case 0:
 		default:
-			return p, by, fmt.Errorf("an authority of %ss signed a certificate of %s %s", role, p.Role, p.ID)
+			return p, Pin{}, fmt.Errorf("an authority of %ss signed a certificate of %s %s", role, p.Role, p.ID)
 		}
 	}
-	return p, by, errors.New("the peer's certificate is by another authority: it has another cluster secret")
+	return p, Pin{}, errors.New("the peer's certificate is by another authority: it has another cluster secret")
 }
 
 // vouched returns the role that an authority gives, 0 for none, and the pin that says so: its key is pinned, or a pinned authority of the
 // chain has signed the key.
-func (r *ring) vouched(a *x509.Certificate, chain []*x509.Certificate) (mux.Role, Pin) {
-	if role := r.pins[pinOf(a)]; role != 0 {
+func vouched(a *x509.Certificate, chain []*x509.Certificate, pins map[Pin]mux.Role) (mux.Role, Pin) {
+	if role := pins[pinOf(a)]; role != 0 {
 		return role, pinOf(a)
 	}
 	for _, c := range chain {
-		role := r.pins[pinOf(c)]
+		role := pins[pinOf(c)]
 		if role == 0 || !c.IsCA {
 			continue
 		}

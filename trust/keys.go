@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/internal/mux"
 )
 
@@ -48,6 +47,7 @@ type ring struct {
 	mine  map[Pin]bool     // authorities that may have signed own, now or before
 	pins  map[Pin]mux.Role // authorities of peers
 	roots *x509.CertPool   // of certificates of one's own; nil: none
+	api   []authority      // of the port for clients, of cluster secrets; the first one issues
 }
 
 // Open reads the files.
@@ -108,8 +108,9 @@ func secretRing(self mux.Principal, all []Secret) *ring {
 	r := &ring{pins: map[Pin]mux.Role{}}
 	var mine []authority
 	for _, s := range all {
-		node, worker := s.authority(nodeLabel), s.authority(workerLabel)
-		r.pins[node.pin], r.pins[worker.pin] = mux.Node, mux.Worker
+		node, worker, api := s.authority(nodeLabel), s.authority(workerLabel), s.api()
+		r.pins[node.pin], r.pins[worker.pin], r.pins[api.pin] = mux.Node, mux.Worker, mux.API
+		r.api = append(r.api, api)
 		if self.Role == mux.Worker {
 			node = worker
 		}
@@ -125,7 +126,7 @@ func workerRing(self mux.Principal, all []WorkerSecret) *ring {
 	var mine []authority
 	for _, w := range all {
 		for _, p := range w.pins {
-			r.pins[p] = mux.Node
+			r.pins[p.node], r.pins[p.api] = mux.Node, mux.API
 		}
 		mine = append(mine, newAuthority(ed25519.NewKeyFromSeed(w.seed[:]), workerLabel))
 	}
@@ -165,21 +166,7 @@ func ownRing(self mux.Principal, cert, key, ca []byte) (*ring, error) {
 const watchPause = time.Second
 
 // Watch reads the files again when they have changed, until ctx ends. What cannot be read is logged once, and changes nothing.
-func (k *Keys) Watch(ctx context.Context) {
-	complained := ""
-	for idle.For(ctx, watchPause) {
-		changed, err := k.reload()
-		switch {
-		case err != nil && err.Error() != complained:
-			complained = err.Error()
-			k.cfg.Logger.Error("the keys stay what they were: a file cannot be used", "err", err)
-		case err == nil:
-			if complained = ""; changed {
-				k.cfg.Logger.Info("read the keys again", "files", k.files)
-			}
-		}
-	}
-}
+func (k *Keys) Watch(ctx context.Context) { watch(ctx, k.cfg.Logger, k.reload, k.files...) }
 
 // reload reports whether the files had changed.
 func (k *Keys) reload() (bool, error) {

@@ -2,7 +2,9 @@ package trust
 
 import (
 	"bytes"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math/big"
 	"strings"
 )
 
@@ -22,9 +25,6 @@ const (
 	clusterPrefix = "trs_"
 	workerPrefix  = "trw_"
 )
-
-// maxPins bounds the pins of a worker secret.
-const maxPins = 8
 
 // Pin names a public key: the SHA-256 of its SPKI form.
 type Pin [sha256.Size]byte
@@ -47,15 +47,18 @@ func (s Secret) String() string { return clusterPrefix + "…" }
 // WorkerSecret is what a worker needs that is trusted less than a node: it opens the workers' part of the node port.
 type WorkerSecret struct {
 	seed [secretBytes]byte
-	pins []Pin // of the node authorities
+	pins []workerPins
 }
 
-// Worker derives the worker secret of a cluster secret. All are the cluster's secrets, of which s is one: workers trust the node
-// authorities of all of them.
+// workerPins are the authorities of one cluster secret that a worker trusts.
+type workerPins struct{ node, api Pin }
+
+// Worker derives the worker secret of a cluster secret. All are the cluster's secrets, of which s is one: workers trust the authorities of
+// all of them.
 func (s Secret) Worker(all []Secret) WorkerSecret {
 	w := WorkerSecret{seed: s.derive(workerLabel)}
 	for _, x := range all {
-		w.pins = append(w.pins, x.authority(nodeLabel).pin)
+		w.pins = append(w.pins, workerPins{x.authority(nodeLabel).pin, x.api().pin})
 	}
 	return w
 }
@@ -64,7 +67,7 @@ func (s Secret) Worker(all []Secret) WorkerSecret {
 func (w WorkerSecret) Text() string {
 	b := bytes.Clone(w.seed[:])
 	for _, p := range w.pins {
-		b = append(b, p[:]...)
+		b = append(append(b, p.node[:]...), p.api[:]...)
 	}
 	return encode(workerPrefix, b)
 }
@@ -76,20 +79,37 @@ func (w WorkerSecret) String() string { return workerPrefix + "…" }
 const (
 	nodeLabel   = "taskrt/v1/node"
 	workerLabel = "taskrt/v1/worker"
+	apiLabel    = "taskrt/v1/api"
 )
 
-func (s Secret) derive(label string) (key [secretBytes]byte) {
-	b, err := hkdf.Key(sha256.New, s[:], nil, label, secretBytes)
+func (s Secret) bytes(label string, n int) []byte {
+	b, err := hkdf.Key(sha256.New, s[:], nil, label, n)
 	if err != nil {
 		panic(err) // a length that HKDF cannot give
 	}
-	copy(key[:], b)
-	return key
+	return b
+}
+
+func (s Secret) derive(label string) (key [secretBytes]byte) {
+	return [secretBytes]byte(s.bytes(label, secretBytes))
 }
 
 func (s Secret) authority(label string) authority {
 	seed := s.derive(label)
 	return newAuthority(ed25519.NewKeyFromSeed(seed[:]), label)
+}
+
+// api is the authority of the ports for clients. Browsers take no Ed25519, so its key is of P-256: 64 bits more than the order of the curve,
+// reduced, as FIPS 186-5, A.2.1 has it.
+func (s Secret) api() authority {
+	n := elliptic.P256().Params().N
+	d := new(big.Int).SetBytes(s.bytes(apiLabel, secretBytes+8))
+	d.Mod(d, new(big.Int).Sub(n, big.NewInt(1))).Add(d, big.NewInt(1))
+	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), d.FillBytes(make([]byte, secretBytes)))
+	if err != nil {
+		panic(err) // a number out of range
+	}
+	return newAuthority(key, apiLabel)
 }
 
 // encode returns prefix, and b with its checksum in base64url.
@@ -139,19 +159,20 @@ func ParseWorkerSecret(text string) (w WorkerSecret, err error) {
 	if err != nil {
 		return w, err
 	}
-	pins := len(b)/secretBytes - 1
-	if len(b)%secretBytes != 0 || pins < 1 || pins > maxPins {
+	const each = 2 * len(Pin{})
+	pins := (len(b) - secretBytes) / each
+	if len(b) != secretBytes+pins*each || pins < 1 || pins > maxSecrets {
 		return w, errDamaged
 	}
 	copy(w.seed[:], b)
-	for b = b[secretBytes:]; len(b) > 0; b = b[secretBytes:] {
-		w.pins = append(w.pins, Pin(b[:secretBytes]))
+	for b = b[secretBytes:]; len(b) > 0; b = b[each:] {
+		w.pins = append(w.pins, workerPins{Pin(b[:each/2]), Pin(b[each/2 : each])})
 	}
 	return w, nil
 }
 
-// maxSecrets bounds the secrets of a file.
-const maxSecrets = maxPins
+// maxSecrets bounds the secrets of a file, and those whose authorities a worker secret trusts.
+const maxSecrets = 8
 
 // parseAll reads the lines of a file of secrets. Empty lines and those that begin with # are passed over.
 func parseAll[T any](file string, text []byte, parse func(string) (T, error)) (all []T, err error) {

@@ -2,7 +2,7 @@ package trust
 
 import (
 	"context"
-	"crypto/ed25519"
+	"crypto"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -145,7 +145,7 @@ func TestCertificatesSignNothing(t *testing.T) {
 	secret := file(t, s.Text())
 	n1, thief := keys(t, mux.Node, "n1", secret), keys(t, mux.Node, "n2", secret)
 	r := *thief.now.Load()
-	stolen := authority{key: r.own.PrivateKey.(ed25519.PrivateKey), cert: r.own.Leaf, pin: pinOf(r.own.Leaf)}
+	stolen := authority{key: r.own.PrivateKey.(crypto.Signer), cert: r.own.Leaf, pin: pinOf(r.own.Leaf)}
 	chain := r.own.Certificate[1:]
 	r.own = stolen.issue(mux.Principal{Role: mux.Node, ID: "n3"}, nil)
 	r.own.Certificate = append(r.own.Certificate, chain...)

@@ -14,10 +14,12 @@ import (
 // Role is what a peer is to the cluster.
 type Role uint8
 
-// A Node may do everything, a Worker takes assignments and exchanges the files that they need.
+// A Node may do everything, a Worker takes assignments and exchanges the files that they need. API is a node's port for clients: it speaks
+// HTTP, and no protocol of this port.
 const (
 	Node Role = iota + 1
 	Worker
+	API
 )
 
 func (r Role) String() string {
@@ -26,6 +28,8 @@ func (r Role) String() string {
 		return "node"
 	case Worker:
 		return "worker"
+	case API:
+		return "api"
 	}
 	return "stranger"
 }

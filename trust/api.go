@@ -1,0 +1,201 @@
+package trust
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/taskrt/taskrt/internal/idle"
+	"github.com/taskrt/taskrt/internal/mux"
+)
+
+// The API's certificates are made anew in memory long before they end: browsers look at the wall clock, and some take none that is good
+// for more than 825 days.
+const (
+	apiValid   = 397 * 24 * time.Hour
+	apiRenewed = 30 * 24 * time.Hour
+	apiBefore  = 48 * time.Hour // clocks of clients may be behind
+)
+
+// API returns the TLS of the port for clients, with certificates for these hosts: names and addresses that clients dial. It follows the
+// secret. Keys that come from no cluster secret return nil.
+func (k *Keys) API(hosts ...string) *tls.Config {
+	if k.now.Load().api == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	var made *tls.Certificate
+	var by *ring
+	var at time.Time
+	return serverTLS(func() (*tls.Certificate, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		r, now := k.now.Load(), time.Now()
+		if made == nil || by != r || now.Sub(at).Abs() > apiRenewed {
+			c, err := r.issueAPI(k.cfg.ID, hosts, now)
+			if err != nil {
+				return nil, err
+			}
+			made, by, at = &c, r, now
+		}
+		return made, nil
+	})
+}
+
+func (r *ring) issueAPI(id string, hosts []string, now time.Time) (c tls.Certificate, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return c, err
+	}
+	leaf := leafOf(mux.Principal{Role: mux.API, ID: id})
+	leaf.NotBefore, leaf.NotAfter = now.Add(-apiBefore), now.Add(apiValid)
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			leaf.IPAddresses = append(leaf.IPAddresses, ip)
+		} else if h != "" {
+			leaf.DNSNames = append(leaf.DNSNames, h)
+		}
+	}
+	return r.api[0].chain(leaf, key, r.api[1:]), nil
+}
+
+// serverTLS is the TLS of a port for clients.
+func serverTLS(certificate func() (*tls.Certificate, error)) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
+	}
+}
+
+// APIPin is how clients name the authority of a cluster's ports for clients: sha256: and the digest of its public key, in hex.
+func (s Secret) APIPin() string {
+	pin := s.api().pin
+	return pinPrefix + hex.EncodeToString(pin[:])
+}
+
+// APICertificate is the certificate of that authority, PEM, for programs that take no pin.
+func (s Secret) APICertificate() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.api().cert.Raw})
+}
+
+const pinPrefix = "sha256:"
+
+// Client returns the TLS of a client that trusts ca: pins as APIPin gives them, separated by commas, of which one must vouch for the server;
+// or the text of certificates, PEM, whose names and times are checked as usual.
+func Client(ca string) (*tls.Config, error) {
+	if strings.Contains(ca, "-----BEGIN") {
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM([]byte(ca)) {
+			return nil, errors.New("no certificate is in it")
+		}
+		return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots}, nil
+	}
+	pins := map[Pin]mux.Role{}
+	for one := range strings.SplitSeq(ca, ",") {
+		digest, ok := strings.CutPrefix(strings.TrimSpace(one), pinPrefix)
+		b, err := hex.DecodeString(digest)
+		if !ok || err != nil || len(b) != len(Pin{}) {
+			return nil, fmt.Errorf("%q is neither %sHEX nor a certificate", clip(one), pinPrefix)
+		}
+		pins[Pin(b)] = mux.API
+	}
+	return pinned(func() map[Pin]mux.Role { return pins }), nil
+}
+
+// APIClient returns the TLS of a client of the API that holds the secret, or a worker's.
+func (k *Keys) APIClient() *tls.Config {
+	return pinned(func() map[Pin]mux.Role { return k.now.Load().pins })
+}
+
+func pinned(pins func() map[Pin]mux.Role) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection asks for the cluster's authority, whatever the address is called
+		VerifyConnection: func(s tls.ConnectionState) error {
+			chain := s.PeerCertificates
+			if len(chain) == 0 || len(chain) > maxChain {
+				return fmt.Errorf("the server sent %d certificates", len(chain))
+			}
+			p, err := peerOf(chain[0])
+			if err == nil {
+				p, _, err = proven(p, chain, pins())
+			}
+			switch {
+			case err != nil:
+				return fmt.Errorf("the server is of another cluster than --ca says: %w", err)
+			case p.Role != mux.API:
+				return fmt.Errorf("the server is a %s", p.Role)
+			}
+			return nil
+		},
+	}
+}
+
+// Pair is a certificate of one's own for the port for clients.
+type Pair struct {
+	cert, key string
+	now       atomic.Pointer[tls.Certificate]
+}
+
+// OpenPair reads a certificate with its chain, and its key, PEM.
+func OpenPair(cert, key string) (*Pair, error) {
+	p := &Pair{cert: cert, key: key}
+	_, err := p.reload()
+	return p, err
+}
+
+func (p *Pair) reload() (changed bool, err error) {
+	key, err := ReadFile(p.key)
+	if err != nil {
+		return false, err
+	}
+	cert, err := os.ReadFile(p.cert)
+	if err != nil {
+		return false, err
+	}
+	c, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return false, fmt.Errorf("%s and %s: %w", p.cert, p.key, err)
+	}
+	former := p.now.Swap(&c)
+	return former != nil && !former.Leaf.Equal(c.Leaf), nil
+}
+
+// TLS returns the TLS of the port.
+func (p *Pair) TLS() *tls.Config {
+	return serverTLS(func() (*tls.Certificate, error) { return p.now.Load(), nil })
+}
+
+// Watch reads the files again, until ctx ends.
+func (p *Pair) Watch(ctx context.Context, log *slog.Logger) { watch(ctx, log, p.reload, p.cert, p.key) }
+
+// watch calls reload again and again. What goes wrong is logged once, and changes nothing.
+func watch(ctx context.Context, log *slog.Logger, reload func() (changed bool, err error), files ...string) {
+	complained := ""
+	for idle.For(ctx, watchPause) {
+		changed, err := reload()
+		switch {
+		case err != nil && err.Error() != complained:
+			complained = err.Error()
+			log.Error("the keys stay what they were: a file cannot be used", "err", err)
+		case err == nil:
+			if complained = ""; changed {
+				log.Info("read the keys again", "files", files)
+			}
+		}
+	}
+}
