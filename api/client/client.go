@@ -5,6 +5,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,7 +44,9 @@ type Config struct {
 	Pipelined bool
 	// Sent, if set, is told how many bytes of a request's body are on their way. It is called from another goroutine. If the
 	// request is sent again, the number begins anew.
-	Sent      func(bytes int64)
+	Sent func(bytes int64)
+	// TLS is that of https servers: package trust makes one that trusts a cluster. Nil: the system's authorities.
+	TLS       *tls.Config
 	Transport http.RoundTripper // default: a transport of the client's own, without compression
 }
 
@@ -85,7 +88,7 @@ func New(c Config) (*Client, error) {
 		dialer := &net.Dialer{Timeout: 3 * time.Second}
 		c.Transport = &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
-			MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: time.Minute, DisableCompression: true,
+			MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: time.Minute, DisableCompression: true, TLSClientConfig: c.TLS,
 		}
 	}
 	client := &Client{config: c, http: &http.Client{Transport: c.Transport}}
