@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/internal/bench"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
@@ -103,6 +104,8 @@ func (p *program) benchCommand() *cli.Command {
 				stringFlag("bench", "server", "", "URLs of a running cluster's nodes, separated by commas; default: start one"),
 				intFlag("bench", "payload", 256, "bytes of each task's params"),
 				intFlag("bench", "worker-slots", 0, "of each node that is started; default four per CPU"),
+				boolFlag("bench", "secure", "the nodes that are started have a cluster secret: TLS everywhere"),
+				keys.CAFlag(trustFlag),
 				logStoreFlag("bench"),
 				workerFlag("bench"),
 				stringFlag("bench", "compare", "", "FILE of a former -o json: shows each figure as a part of that one"),
@@ -155,7 +158,11 @@ func (p *program) bench(c *cli.Context, preset string) error {
 func benchConfig(c *cli.Context) (bench.Config, error) {
 	config := bench.Config{
 		URLs: splitList(c.String("server")), Slots: c.Int("worker-slots"), Payload: c.Int("payload"), Runs: c.Int("runs"), Batch: c.Int("batch"),
-		Tasks: c.Int("tasks"), Drained: c.Int("drained"), Pipelined: c.Bool("pipelined"), Version: buildVersion().Version,
+		Tasks: c.Int("tasks"), Drained: c.Int("drained"), Pipelined: c.Bool("pipelined"), Version: buildVersion().Version, Secure: c.Bool("secure"),
+	}
+	var err error
+	if config.TLS, err = keys.Client(c); err != nil {
+		return config, keyError(c, err)
 	}
 	logStore, err := readLogStore(c)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -24,6 +26,7 @@ type client struct {
 	*apiclient.Client
 
 	urls      []string
+	tls       *tls.Config
 	ctx       context.Context // of one command
 	meta      *api.Meta
 	json      bool
@@ -40,7 +43,10 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 		}
 		urls := serverURLs(c)
 		cl := &client{program: p, urls: urls, json: asJSON, namespace: c.String("namespace")}
-		if cl.Client, err = apiclient.New(apiclient.Config{URLs: urls, Sent: cl.sent.Store}); err != nil {
+		if cl.tls, err = keys.Client(c); err != nil {
+			return keyError(c, err)
+		}
+		if cl.Client, err = apiclient.New(apiclient.Config{URLs: urls, TLS: cl.tls, Sent: cl.sent.Store}); err != nil {
 			return usagef(c, "--server: %w", err)
 		}
 		defer cl.Close()

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 )
 
 // envName is the environment variable of a flag. A flag that says what one command does carries the command's name
@@ -56,7 +57,7 @@ const defaultServer = "http://127.0.0.1:7070"
 // clientFlags are the flags of every command that talks to a cluster, and more.
 func clientFlags(more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{
-		serverFlag(),
+		serverFlag(), keys.CAFlag(trustFlag),
 		stringFlag("", "namespace", api.DefaultNamespace, "scope of tasks and behaviors"),
 		outputFlag(),
 	}, more...)

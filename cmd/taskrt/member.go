@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/api/server"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
@@ -38,6 +40,7 @@ type memberConfig struct {
 	grantsFile string         // from which the grants were read
 	runs       *guests.RunLog // nil: nobody wants to know
 	keys       *trust.Keys    // nil: the node port is open to everybody
+	pair       *trust.Pair    // of the port for clients; nil: keys have one, or nobody
 	logStore   logstore.Kind
 	holdLevel  bool
 	log        *slog.Logger
@@ -50,6 +53,7 @@ type member struct {
 	node    *node.Node
 	port    *mux.Mux
 	keys    *trust.Keys
+	pair    *trust.Pair
 	http    net.Listener
 	metrics *metrics.Metrics
 	url     string
@@ -69,10 +73,13 @@ func openMember(c memberConfig) (*member, error) {
 			return nil, fmt.Errorf("--raft: %w", err)
 		}
 	}
-	m := &member{port: mux.New(raftListener, guardOf(c.keys)), keys: c.keys, http: httpListener, log: c.log.With("node", c.id)}
+	m := &member{port: mux.New(raftListener, keys.Guard(c.keys)), keys: c.keys, pair: c.pair, http: httpListener, log: c.log.With("node", c.id)}
 	m.port.LogTo(m.log)
 	m.metrics = metrics.New(metricsConfig(m.log))
 	m.url = "http://" + advertised(c.http, httpListener, c.raft)
+	if config := keys.API(c.pair, c.keys, c.http, c.raft); config != nil {
+		m.http, m.url = tls.NewListener(httpListener, config), "https://"+advertised(c.http, httpListener, c.raft)
+	}
 	config := node.Config{
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
@@ -122,9 +129,7 @@ func (m *member) run(ctx context.Context) error {
 
 	served, ported, ran := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	handler := server.New(m.node, server.Config{Logger: m.log, Stopping: ctx, Metrics: m.metrics, OnRequest: m.metrics.Request})
-	if m.keys != nil {
-		go m.keys.Watch(ctx)
-	}
+	go keys.Watch(ctx, m.pair, m.keys, m.log)
 	go func() { served <- m.serve(ctx, handler); stop() }()
 	go func() { ported <- m.port.Serve(); stop() }()
 	go func() { ran <- m.node.Run(nodeCtx); stop() }()

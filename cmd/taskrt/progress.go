@@ -32,7 +32,7 @@ func (c *client) whileWaiting(show func(ctx context.Context, client *apiclient.C
 	if !c.stderr.Draws() {
 		return func() {}
 	}
-	client, err := apiclient.New(apiclient.Config{URLs: c.urls})
+	client, err := apiclient.New(apiclient.Config{URLs: c.urls, TLS: c.tls})
 	if err != nil {
 		return func() {}
 	}

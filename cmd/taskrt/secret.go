@@ -1,93 +1,57 @@
 package main
 
 import (
-	"fmt"
-	"log/slog"
+	"errors"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/trust"
 )
 
 func secretCommand(p *program) *cli.Command {
+	// of prints the lines that are made of a file of secrets.
+	of := func(lines func(c *cli.Context, file string) ([]string, error)) cli.ActionFunc {
+		return func(c *cli.Context) error {
+			all, err := lines(c, c.Args().First())
+			if err != nil {
+				return &exitError{exitFile, err}
+			}
+			for _, line := range all {
+				if err := p.stdout.Printf("%s\n", line); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
 	return &cli.Command{
 		Name: "secret", Usage: "the file by which nodes and workers know each other", Category: "cluster",
 		Subcommands: []*cli.Command{
 			{
 				Name: "new", Usage: "draw a cluster secret: taskrt secret new > FILE, and the same file on every node",
-				Action: func(c *cli.Context) error {
-					return p.stdout.Printf("%s\n", trust.Draw().Text())
-				},
+				Action: func(*cli.Context) error { return p.stdout.Printf("%s\n", trust.Draw().Text()) },
+			},
+			{
+				Name: "ca", Usage: "print whom clients trust behind https: the value of their --ca", ArgsUsage: "FILE",
+				Flags:  []cli.Flag{boolFlag("", "pem", "a certificate, for browsers and programs that take no fingerprint")},
+				Action: of(func(c *cli.Context, file string) ([]string, error) { return keys.CA(file, c.Bool("pem")) }),
 			},
 			{
 				Name: "worker", Usage: "derive what a worker needs on a machine that is trusted less than a node", ArgsUsage: "FILE",
-				Action: func(c *cli.Context) error {
-					all, err := readSecrets(c)
-					if err != nil {
-						return err
-					}
-					for _, s := range all {
-						if err := p.stdout.Printf("%s\n", s.Worker(all).Text()); err != nil {
-							return err
-						}
-					}
-					return nil
-				},
+				Action: of(func(_ *cli.Context, file string) ([]string, error) { return keys.Worker(file) }),
 			},
 		},
 	}
 }
 
-// readSecrets reads the file of cluster secrets that is a command's one argument.
-func readSecrets(c *cli.Context) ([]trust.Secret, error) {
-	all, err := trust.ReadSecrets(c.Args().First())
-	if err != nil {
-		return nil, &exitError{exitFile, err}
-	}
-	return all, nil
-}
+// trustFlag makes the flags of package keys.
+func trustFlag(name, value, usage string) cli.Flag { return stringFlag("", name, value, usage) }
 
-// keyFlags say how a node or worker proves itself on the node port (SPEC A2).
-func keyFlags() []cli.Flag {
-	return []cli.Flag{
-		stringFlag("", "cluster-secret", "", "FILE with the cluster secret, or a worker's: TLS for all nodes and workers"),
-		stringFlag("", "node-cert", "", "FILE with a certificate of one's own, in place of the secret; its URI is taskrt://node/ID or taskrt://worker/ID"),
-		stringFlag("", "node-key", "", "FILE with the key of --node-cert"),
-		stringFlag("", "node-ca", "", "FILE with the certificates of the authorities of all nodes and workers"),
+// keyError gives an error of package keys its exit code.
+func keyError(c *cli.Context, err error) error {
+	if wrong, ok := errors.AsType[*keys.UsageError](err); ok {
+		return usagef(c, "%w", wrong.Err)
 	}
-}
-
-// openKeys reads what keyFlags say. Nothing was said: nil.
-func openKeys(c *cli.Context, role mux.Role, id string, log *slog.Logger) (*trust.Keys, error) {
-	config := trust.Config{
-		Role: role, ID: id, Secret: c.String("cluster-secret"), Cert: c.String("node-cert"), Key: c.String("node-key"), CA: c.String("node-ca"), Logger: log,
-	}
-	given := 0
-	for _, file := range []string{config.Cert, config.Key, config.CA} {
-		if file != "" {
-			given++
-		}
-	}
-	switch {
-	case config.Secret == "" && given == 0:
-		return nil, nil //nolint:nilnil // no keys is an answer
-	case config.Secret != "" && given > 0:
-		return nil, usagef(c, "--cluster-secret and --node-cert are both given: one of them is enough")
-	case given > 0 && given < 3:
-		return nil, usagef(c, "--node-cert, --node-key and --node-ca belong together")
-	}
-	keys, err := trust.Open(config)
-	if err != nil {
-		return nil, &exitError{exitFile, fmt.Errorf("the keys of this %s: %w", role, err)}
-	}
-	return keys, nil
-}
-
-// guardOf is keys for who may have none.
-func guardOf(keys *trust.Keys) mux.Guard {
-	if keys == nil {
-		return nil
-	}
-	return keys
+	return &exitError{exitFile, err}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node"
 )
@@ -31,7 +32,7 @@ func (p *program) serverCommand() *cli.Command {
 			runLogFlag(),
 			capabilitiesFlag(""),
 			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and passwords"),
-		}, slices.Concat(keyFlags(), maintenanceFlags())...),
+		}, slices.Concat(keys.Flags(trustFlag), keys.PairFlags(trustFlag), maintenanceFlags())...),
 		Action: p.server,
 	}
 }
@@ -47,8 +48,11 @@ func (p *program) server(c *cli.Context) error {
 		return err
 	}
 	config.log, config.logSettings = log, logging
-	if config.keys, err = openKeys(c, mux.Node, config.id, log); err != nil {
-		return err
+	if config.keys, err = keys.Open(c, mux.Node, config.id, log); err != nil {
+		return keyError(c, err)
+	}
+	if config.pair, err = keys.OpenPair(c); err != nil {
+		return keyError(c, err)
 	}
 	runs, err := guests.OpenRunLog(c.String("run-log"), log)
 	if err != nil {

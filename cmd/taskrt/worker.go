@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/lone"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
@@ -18,14 +19,14 @@ func (p *program) workerCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			stringFlag("", "id", "", "the worker's identity: unique in the cluster, the same for ever"),
 			stringFlag("", "dir", "", "directory for its secret, modules and compiled code"),
-			serverFlag(),
+			serverFlag(), keys.CAFlag(trustFlag),
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			workerFlag(""),
 			runLogFlag(),
 			capabilitiesFlag(""),
 			stringFlag("worker", "metrics", "", "HOST:PORT to serve GET /metrics for Prometheus on; default: none"),
 			boolFlag("", "insecure", "allow --metrics on an address that others can reach, without TLS and passwords"),
-		}, keyFlags()...),
+		}, keys.Flags(trustFlag)...),
 		Action: p.worker,
 	}
 }
@@ -51,11 +52,18 @@ func (p *program) worker(c *cli.Context) error {
 	if kind == workerNone {
 		return usagef(c, "--worker none leaves a worker nothing to do: say process or inline")
 	}
-	keys, err := openKeys(c, mux.Worker, c.String("id"), log)
+	own, err := keys.Open(c, mux.Worker, c.String("id"), log)
 	if err != nil {
-		return err
+		return keyError(c, err)
 	}
-	nodes, err := lone.NewDirectory(serverURLs(c), guardOf(keys))
+	config, err := keys.Client(c)
+	if err != nil {
+		return keyError(c, err)
+	}
+	if config == nil && own != nil {
+		config = own.APIClient()
+	}
+	nodes, err := lone.NewDirectory(serverURLs(c), keys.Guard(own), config)
 	if err != nil {
 		return usagef(c, "--server: %w", err)
 	}
@@ -80,9 +88,7 @@ func (p *program) worker(c *cli.Context) error {
 		Settings: guests.Settings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache"), Grants: c.String("capabilities")},
 		Metrics:  metrics.New(metricsConfig(log)), Listener: listener, Logger: log,
 	}
-	if keys != nil {
-		go keys.Watch(c.Context)
-	}
+	go keys.Watch(c.Context, nil, own, log)
 	err = w.Run(c.Context)
 	if _, early := errors.AsType[*lone.StartError](err); early {
 		return &exitError{exitStart, err}

@@ -4,6 +4,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,9 @@ type Config struct {
 	Factor    float64   // overload: how many times as much is offered as the cluster takes
 	Version   string    // told in the report
 	Flags     []string  // further flags for the nodes that are started
+
+	TLS    *tls.Config // of a running cluster with https; nil: the system's authorities
+	Secure bool        // the nodes that are started have a cluster secret
 
 	LogStore string // --log-store of the nodes that are started; "": their default
 	Worker   string // --worker of them; "": their default
@@ -175,7 +179,7 @@ func open(ctx context.Context, preset string, c Config) (*bed, error) {
 		if b.cluster, err = startCluster(ctx, c, preset == "latency"); err != nil {
 			return nil, err
 		}
-		b.URLs = b.cluster.URLs()
+		b.URLs, b.TLS = b.cluster.URLs(), b.cluster.tls
 	}
 	if err = b.prepare(ctx); err != nil {
 		return nil, errors.Join(err, b.close())
@@ -227,7 +231,7 @@ func (b *bed) pause(ctx context.Context, paused bool) error {
 // connect returns a client with room for callers callers. It asks the given node first, because callers are spread over the nodes.
 func (b *bed) connect(node, callers int) (*client.Client, error) {
 	urls := slices.Concat(b.URLs[node%len(b.URLs):], b.URLs[:node%len(b.URLs)])
-	return client.New(client.Config{URLs: urls, Transport: transport(callers), Pipelined: b.Pipelined})
+	return client.New(client.Config{URLs: urls, Transport: transport(callers, b.TLS), Pipelined: b.Pipelined})
 }
 
 // close ends what open began. In a cluster of somebody else, the namespace is left to be purged.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/internal/trio"
+	"github.com/taskrt/taskrt/trust"
 )
 
 // startTime is how long a cluster may take to become ready.
@@ -20,7 +22,9 @@ const startTime = time.Minute
 type cluster struct {
 	*trio.Cluster
 
-	dir string
+	dir    string
+	secret []string    // the flag by which nodes and workers know each other; none: none
+	tls    *tls.Config // of clients; nil: the nodes speak http
 }
 
 // startCluster starts three nodes in a directory of their own and waits until each is ready to serve. If logged, the nodes write down
@@ -41,6 +45,12 @@ func startCluster(ctx context.Context, config Config, logged bool) (*cluster, er
 	if config.Slots > 0 {
 		flags = append(flags, "--worker-slots", fmt.Sprint(config.Slots))
 	}
+	if config.Secure {
+		if err := c.drawSecret(); err != nil {
+			return nil, errors.Join(err, c.stop())
+		}
+		flags = append(flags, c.secret...)
+	}
 	if c.Cluster, err = trio.New(config.Binary, dir, append(flags, config.Flags...)...); err == nil {
 		err = c.startAll(ctx, logged)
 	}
@@ -50,9 +60,22 @@ func startCluster(ctx context.Context, config Config, logged bool) (*cluster, er
 	return c, nil
 }
 
+// drawSecret makes the file of a cluster secret, and whom clients trust by it.
+func (c *cluster) drawSecret() (err error) {
+	secret, file := trust.Draw(), filepath.Join(c.dir, "cluster.secret")
+	c.secret = []string{"--cluster-secret", file}
+	if c.tls, err = trust.Client(secret.APIPin()); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(secret.Text()+"\n"), 0o600)
+}
+
 func (c *cluster) startAll(ctx context.Context, logged bool) error {
 	c.Env = environment()
 	for i, n := range c.Nodes {
+		if c.tls != nil {
+			n.URL = "https" + strings.TrimPrefix(n.URL, "http")
+		}
 		if logged {
 			n.Args = append(n.Args, "--run-log", c.runLog(i))
 		}
@@ -89,7 +112,7 @@ func (c *cluster) ready(ctx context.Context) error {
 }
 
 func (c *cluster) readyNode(ctx context.Context, n *trio.Node) error {
-	client, err := client.New(client.Config{URLs: []string{n.URL}, RetryFor: time.Second, AttemptTimeout: 2 * time.Second})
+	client, err := client.New(client.Config{URLs: []string{n.URL}, TLS: c.tls, RetryFor: time.Second, AttemptTimeout: 2 * time.Second})
 	if err != nil {
 		return err
 	}

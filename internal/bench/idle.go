@@ -67,6 +67,6 @@ func (b *bed) nodesNow(ctx context.Context, leader *trio.Node) (now nodesNow, er
 		}
 		now.cpu = append(now.cpu, used)
 	}
-	now.applied, err = metric(ctx, leader.URL, appliedMetric)
+	now.applied, err = b.metric(ctx, leader.URL, appliedMetric)
 	return now, err
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -33,9 +34,9 @@ func quantiles(prefix string, h *hdrhistogram.Histogram) []value {
 }
 
 // transport has a connection for each caller. It asks for no compression, and uses no proxy.
-func transport(callers int) http.RoundTripper {
+func transport(callers int, tls *tls.Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: 3 * time.Second}
-	return &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: callers, IdleConnTimeout: time.Minute, DisableCompression: true}
+	return &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: callers, IdleConnTimeout: time.Minute, DisableCompression: true, TLSClientConfig: tls}
 }
 
 // Loop is a closed loop: callers that each do one thing after the other.

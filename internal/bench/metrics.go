@@ -21,7 +21,7 @@ const (
 // writes is how many durable writes the logs of all nodes that answer have made since they started.
 func (b *bed) writes(ctx context.Context) (sum int64) {
 	for _, url := range b.URLs {
-		if n, err := metric(ctx, url, writesMetric); err == nil {
+		if n, err := b.metric(ctx, url, writesMetric); err == nil {
 			sum += int64(n)
 		}
 	}
@@ -29,14 +29,16 @@ func (b *bed) writes(ctx context.Context) (sum int64) {
 }
 
 // metric asks a node for one of its metrics.
-func metric(ctx context.Context, url, name string) (float64, error) {
+func (b *bed) metric(ctx context.Context, url, name string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/metrics", http.NoBody)
 	if err != nil {
 		return 0, err
 	}
-	res, err := http.DefaultClient.Do(req)
+	t := transport(1, b.TLS)
+	defer t.CloseIdleConnections()
+	res, err := (&http.Client{Transport: t}).Do(req)
 	if err != nil {
 		return 0, err
 	}

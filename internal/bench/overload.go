@@ -63,7 +63,7 @@ func (b *bed) newFlood() (*flood, error) {
 		rs[i] = b.request()
 	}
 	body, err := json.Marshal(map[string]any{"tasks": rs})
-	t := &http.Transport{MaxIdleConnsPerHost: floodSenders, IdleConnTimeout: time.Minute, DisableCompression: true}
+	t := &http.Transport{MaxIdleConnsPerHost: floodSenders, IdleConnTimeout: time.Minute, DisableCompression: true, TLSClientConfig: b.TLS}
 	return &flood{bed: b, body: body, transport: t, accepted: newSample()}, err
 }
 

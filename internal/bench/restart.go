@@ -40,11 +40,11 @@ func (b *bed) restart(ctx context.Context) ([]value, error) {
 	if err != nil {
 		return nil, err
 	}
-	longest, err := metric(ctx, n.URL, pauseMetric)
+	longest, err := b.metric(ctx, n.URL, pauseMetric)
 	if err != nil {
 		return nil, err
 	}
-	cycles, err := metric(ctx, n.URL, cyclesMetric)
+	cycles, err := b.metric(ctx, n.URL, cyclesMetric)
 	if err != nil {
 		return nil, err
 	}

@@ -54,9 +54,9 @@ func workersPreset(ctx context.Context, b *bed) error {
 		}
 	}()
 	for _, id := range []string{"w1", "w2"} {
-		w := &trio.Node{ID: id, Log: filepath.Join(b.cluster.dir, id+".log"), Args: []string{
+		w := &trio.Node{ID: id, Log: filepath.Join(b.cluster.dir, id+".log"), Args: append([]string{
 			"worker", "--id", id, "--dir", filepath.Join(b.cluster.dir, id), "--server", strings.Join(b.URLs, ","), "--worker-slots", fmt.Sprint(heldTasks),
-		}}
+		}, b.cluster.secret...)}
 		workers[id] = w
 		if err := b.startWorker(ctx, w); err != nil {
 			return err

@@ -48,6 +48,9 @@ func single(t *testing.T, exe, dir string) *cluster {
 func (c *cluster) taskrt(exe string, args ...string) string {
 	c.t.Helper()
 	cmd := leash.Command(exe, append(args, "--server", strings.Join(c.urls(), ","))...)
+	if c.ca != "" {
+		cmd.Args = append(cmd.Args, "--ca", c.ca)
+	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -37,7 +39,7 @@ var logStore = flag.String("log-store", "bolt", "format of the nodes' logs in al
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("test.parallel", "6") // these tests mostly wait: more of them at once than there are cores
+	_ = flag.Set("test.parallel", "4") // these tests mostly wait: more of them at once than there are cores
 	if testing.Short() {
 		fmt.Println("e2e: skipped by -short: needs real processes")
 		os.Exit(0)
@@ -160,6 +162,9 @@ type cluster struct {
 	workers []*process
 	http    *http.Client
 
+	// ca is the file of certificates by which clients trust the nodes; "": the nodes speak http.
+	ca string
+
 	// ownCode: workers that are added compile their guests themselves, instead of sharing code with all other tests.
 	ownCode bool
 
@@ -185,6 +190,9 @@ func newClusterWith(t testing.TB, logStore string, env []string, extra ...string
 	t.Helper()
 	c := &cluster{t: t, http: &http.Client{Timeout: patience}}
 	raft := []string{freeAddr(t), freeAddr(t), freeAddr(t)}
+	if i := slices.Index(extra, "--cluster-secret"); i >= 0 {
+		c.trust(authorities(t, extra[i+1]))
+	}
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i+1)
 		p := &process{t: t, id: id, dir: t.TempDir(), http: freeAddr(t), env: env}
@@ -246,10 +254,32 @@ func (c *cluster) stop() {
 	}
 }
 
+func (c *cluster) url(p *process) string {
+	if c.ca != "" {
+		return "https://" + p.http
+	}
+	return "http://" + p.http
+}
+
+// trust makes c.http, and the commands, trust the certificates in a file.
+func (c *cluster) trust(ca string) {
+	c.t.Helper()
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		c.t.Fatalf("%s holds no certificate", ca)
+	}
+	c.ca, c.http.Transport = ca, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 16}
+	c.t.Cleanup(c.http.CloseIdleConnections)
+}
+
 func (c *cluster) urls() []string {
 	var out []string
 	for _, p := range c.nodes {
-		out = append(out, "http://"+p.http)
+		out = append(out, c.url(p))
 	}
 	return out
 }
@@ -261,7 +291,7 @@ func (c *cluster) waitReady() {
 			if !p.running() {
 				c.t.Fatalf("%s has ended; log:\n%s", p.id, p.log())
 			}
-			resp, err := c.http.Get("http://" + p.http + "/readyz")
+			resp, err := c.http.Get(c.url(p) + "/readyz")
 			if err != nil {
 				return false
 			}
@@ -344,7 +374,7 @@ func (c *cluster) do(ctx context.Context, node int, method, path string, body an
 		}
 		r = bytes.NewReader(data)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.nodes[node].http+path, r)
+	req, err := http.NewRequestWithContext(ctx, method, c.url(c.nodes[node])+path, r)
 	if err != nil {
 		c.t.Error(err)
 		return 0, nil
@@ -408,23 +438,10 @@ func (c *cluster) push(names ...string) {
 	}
 }
 
-// insist is do, again and again while the answer says that nothing was done because there is no leader, or because the log does not
-// move: a machine that stands still for seconds brings both about.
-func (c *cluster) insist(ctx context.Context, node int, method, path string, body any) (code int, data []byte) {
-	c.t.Helper()
-	c.eventually("the cluster takes "+path, func() bool {
-		code, data = c.do(ctx, node, method, path, body)
-		var p problem
-		nothingDone := code == http.StatusServiceUnavailable && json.Unmarshal(data, &p) == nil && (p.Code == "no_leader" || p.Code == "not_ready")
-		return !nothingDone
-	})
-	return code, data
-}
-
 // submit sends one submit and demands that it be accepted.
 func (c *cluster) submit(node int, body map[string]any) task {
 	c.t.Helper()
-	code, data := c.insist(c.t.Context(), node, "POST", "/v1/tasks", body)
+	code, data := c.do(c.t.Context(), node, "POST", "/v1/tasks", body)
 	if code != http.StatusOK && code != http.StatusCreated {
 		c.t.Fatalf("submit %v: %d %s", body, code, data)
 	}

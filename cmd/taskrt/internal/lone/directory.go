@@ -2,6 +2,7 @@ package lone
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"slices"
@@ -18,7 +19,8 @@ import (
 // Directory knows where the cluster's nodes are. It is told some URLs and learns the others from the nodes, so a
 // worker finds the cluster again after the nodes that it was told of have gone.
 type Directory struct {
-	guard mux.Guard // of the node port
+	guard mux.Guard   // of the node port
+	tls   *tls.Config // of the port for clients
 
 	mu   sync.Mutex
 	urls []string // as given, then as learned
@@ -28,10 +30,10 @@ type Directory struct {
 
 var _ worker.Dialer = (*Directory)(nil)
 
-// NewDirectory returns a directory that is told the URLs of some nodes. The guard is that of the node port; nil: the
-// port has none.
-func NewDirectory(urls []string, guard mux.Guard) (*Directory, error) {
-	d := &Directory{urls: urls, guard: guard}
+// NewDirectory returns a directory that is told the URLs of some nodes. The guard is that of the node port, and tls that of https URLs;
+// both may be nil.
+func NewDirectory(urls []string, guard mux.Guard, tls *tls.Config) (*Directory, error) {
+	d := &Directory{urls: urls, guard: guard, tls: tls}
 	c, err := d.client()
 	if err == nil {
 		c.Close()
@@ -43,7 +45,7 @@ func (d *Directory) client() (*client.Client, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	// The worker tries again by itself, so one round is enough.
-	return client.New(client.Config{URLs: slices.Clone(d.urls), RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second})
+	return client.New(client.Config{URLs: slices.Clone(d.urls), RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second, TLS: d.tls})
 }
 
 // Dial implements worker.Dialer.

@@ -1,5 +1,4 @@
-// Package lone runs a worker without a node: it finds the cluster by URLs, and keeps a part of the cluster's files on
-// its own disk.
+// Package lone runs a worker without a node: it finds the cluster by URLs, and keeps a part of the cluster's files on its own disk.
 package lone
 
 import (
