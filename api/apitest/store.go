@@ -28,8 +28,13 @@ const (
 	eventsAt = 4096
 )
 
+// newStore makes a store at the feature level of this build: the suite may ask for whatever the build knows.
 func newStore() *store {
-	return &store{start: time.Now(), machine: task.NewMachine(), grown: make(chan struct{}), subs: map[*subscription]struct{}{}}
+	s := &store{start: time.Now(), machine: task.NewMachine(), grown: make(chan struct{}), subs: map[*subscription]struct{}{}}
+	for level := task.FirstLevel; level < task.KnownLevel; level++ {
+		s.apply([]task.Proposal{{Command: task.RaiseLevel{Level: level + 1}}})
+	}
+	return s
 }
 
 // apply applies one entry of the log.
