@@ -42,7 +42,7 @@ func checkMode(name string, info os.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case mode&0o007 != 0, mode&0o020 != 0:
-	case mode&0o040 != 0 && !(ok && stat.Uid == 0):
+	case mode&0o040 != 0 && (!ok || stat.Uid != 0):
 	default:
 		return nil
 	}

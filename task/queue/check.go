@@ -174,7 +174,7 @@ func (c *Recount) Queues(name string, q *Queues, limits Limits) {
 		c.Line("lane", &l.Queue)
 		if l.Queue.Len() > 0 {
 			c.lanes++
-			if l.LaneName.Suspects {
+			if l.Suspects {
 				c.suspects++
 			}
 			c.expect(l.index < len(c.b.Lanes) && c.b.Lanes[l.index] == l, "%s: lane %v is not listed", name, v)
