@@ -3,346 +3,346 @@
 package task
 
 func (h *hasher) attempts(xs []Attempt) {
-	h.word(uint64(len(xs)))
+	h.Word(uint64(len(xs)))
 	for i := range xs {
 		x := &xs[i]
-		h.int(x.Number)
-		h.word(x.Token)
-		h.str(x.Worker)
-		h.str(x.Node)
-		h.int(int64(x.StartedAt))
-		h.int(int64(x.FinishedAt))
-		h.str(x.Outcome)
-		h.int(x.Fuel)
+		h.Int(x.Number)
+		h.Word(x.Token)
+		h.Str(x.Worker)
+		h.Str(x.Node)
+		h.Int(int64(x.StartedAt))
+		h.Int(int64(x.FinishedAt))
+		h.Str(x.Outcome)
+		h.Int(x.Fuel)
 	}
 }
 
 // hashBehavior hashes every field of a Behavior.
 func hashBehavior(x *Behavior) uint64 {
 	h := newHasher(hashedBehavior)
-	h.str(x.Namespace)
-	h.str(x.Name)
-	h.str(x.Active)
-	h.word(uint64(len(x.Versions)))
+	h.Str(x.Namespace)
+	h.Str(x.Name)
+	h.Str(x.Active)
+	h.Word(uint64(len(x.Versions)))
 	for i := range x.Versions {
 		y := &x.Versions[i]
-		h.str(y.Version)
-		h.str(y.Module)
+		h.Str(y.Version)
+		h.Str(y.Module)
 		h.policy(&y.Policy)
-		h.int(int64(y.ActivatedAt))
+		h.Int(int64(y.ActivatedAt))
 	}
-	h.word(x.Rev)
-	h.bool(x.External)
-	h.bool(x.Paused)
-	h.bool(x.Deleted)
-	h.bool(x.Purge)
-	return h.sum()
+	h.Word(x.Rev)
+	h.Bool(x.External)
+	h.Bool(x.Paused)
+	h.Bool(x.Deleted)
+	h.Bool(x.Purge)
+	return h.Sum()
 }
 
 // hashBlob hashes every field of a Blob.
 func hashBlob(x *Blob) uint64 {
 	h := newHasher(hashedBlob)
-	h.str(x.Digest)
-	h.int(x.Size)
-	h.bool(x.Ready)
-	h.int(int64(x.Noted))
-	h.word(x.Made)
-	return h.sum()
+	h.Str(x.Digest)
+	h.Int(x.Size)
+	h.Bool(x.Ready)
+	h.Int(int64(x.Noted))
+	h.Word(x.Made)
+	return h.Sum()
 }
 
 func (h *hasher) error(x *Error) {
-	h.bool(x != nil)
+	h.Bool(x != nil)
 	if x == nil {
 		return
 	}
-	h.str(x.Code)
-	h.str(x.Message)
-	h.bool(x.Retryable)
+	h.Str(x.Code)
+	h.Str(x.Message)
+	h.Bool(x.Retryable)
 	h.payload(&x.Details)
 }
 
 // hashInstance hashes every field of an Instance.
 func hashInstance(x *Instance) uint64 {
 	h := newHasher(hashedInstance)
-	h.str(x.Namespace)
-	h.str(x.Behavior)
-	h.str(x.Target)
-	h.int(x.Last)
-	h.word(x.Rev)
-	return h.sum()
+	h.Str(x.Namespace)
+	h.Str(x.Behavior)
+	h.Str(x.Target)
+	h.Int(x.Last)
+	h.Word(x.Rev)
+	return h.Sum()
 }
 
 func (h *hasher) labels(xs []Label) {
-	h.word(uint64(len(xs)))
+	h.Word(uint64(len(xs)))
 	for i := range xs {
 		x := &xs[i]
-		h.str(x.Name)
-		h.str(x.Value)
+		h.Str(x.Name)
+		h.Str(x.Value)
 	}
 }
 
 func (h *hasher) lease(x *Lease) {
-	h.bool(x != nil)
+	h.Bool(x != nil)
 	if x == nil {
 		return
 	}
-	h.word(x.Token)
-	h.word(x.Session)
-	h.word(x.Seq)
-	h.str(x.Worker)
-	h.str(x.Node)
-	h.word(x.Report)
-	h.int(int64(x.Given))
-	h.int(int64(x.TTL))
-	h.int(int64(x.Expires))
-	h.str(x.Request)
-	h.int(int64(x.GraceEnd))
+	h.Word(x.Token)
+	h.Word(x.Session)
+	h.Word(x.Seq)
+	h.Str(x.Worker)
+	h.Str(x.Node)
+	h.Word(x.Report)
+	h.Int(int64(x.Given))
+	h.Int(int64(x.TTL))
+	h.Int(int64(x.Expires))
+	h.Str(x.Request)
+	h.Int(int64(x.GraceEnd))
 }
 
 // hashRun hashes every field of a MaintenanceRun.
 func hashRun(x *MaintenanceRun) uint64 {
 	h := newHasher(hashedRun)
-	h.int(x.Run)
-	h.word(x.Token)
-	h.str(x.Worker)
-	h.bool(x.DryRun)
-	h.int(int64(x.StartedAt))
-	h.int(int64(x.FinishedAt))
-	h.bool(x.Success)
-	h.str(x.Message)
-	h.int(int64(x.Before))
-	h.word(uint64(len(x.Objects)))
+	h.Int(x.Run)
+	h.Word(x.Token)
+	h.Str(x.Worker)
+	h.Bool(x.DryRun)
+	h.Int(int64(x.StartedAt))
+	h.Int(int64(x.FinishedAt))
+	h.Bool(x.Success)
+	h.Str(x.Message)
+	h.Int(int64(x.Before))
+	h.Word(uint64(len(x.Objects)))
 	for i := range x.Objects {
 		y := &x.Objects[i]
-		h.str(y.Kind)
-		h.str(y.Namespace)
-		h.int(y.Scanned)
-		h.int(y.Retained)
-		h.int(y.Newer)
-		h.int(y.Deleted)
+		h.Str(y.Kind)
+		h.Str(y.Namespace)
+		h.Int(y.Scanned)
+		h.Int(y.Retained)
+		h.Int(y.Newer)
+		h.Int(y.Deleted)
 	}
-	h.int(x.Filter.Items)
-	h.int(x.Filter.Bits)
-	h.int(x.Filter.Hashes)
-	h.int(x.Filter.PPB)
-	h.str(x.Ended)
-	h.int(x.By)
-	return h.sum()
+	h.Int(x.Filter.Items)
+	h.Int(x.Filter.Bits)
+	h.Int(x.Filter.Hashes)
+	h.Int(x.Filter.PPB)
+	h.Str(x.Ended)
+	h.Int(x.By)
+	return h.Sum()
 }
 
 // hashModule hashes every field of a Module.
 func hashModule(x *Module) uint64 {
 	h := newHasher(hashedModule)
-	h.str(x.Digest)
-	h.int(x.Size)
-	h.bytes(x.Manifest)
-	h.str(x.Version)
-	return h.sum()
+	h.Str(x.Digest)
+	h.Int(x.Size)
+	h.Bytes(x.Manifest)
+	h.Str(x.Version)
+	return h.Sum()
 }
 
 // hashNamespace hashes every field of a Namespace.
 func hashNamespace(x *Namespace) uint64 {
 	h := newHasher(hashedNamespace)
-	h.str(x.Name)
-	h.word(uint64(x.Status))
-	h.int(x.Quota.MaxTasks)
-	h.int(x.Quota.MaxBytes)
-	h.int(x.Quota.SubmitsPerSecond)
-	h.int(int64(x.Retention.Success))
-	h.int(int64(x.Retention.Failure))
-	h.int(x.Retention.Count)
-	h.word(x.Rev)
-	h.int(int64(x.CreatedAt))
-	h.int(int64(x.ChangedAt))
-	h.int(x.Bucket)
-	h.int(int64(x.BucketAt))
-	h.int(x.Weight)
-	h.int(x.MaxRunning)
-	return h.sum()
+	h.Str(x.Name)
+	h.Word(uint64(x.Status))
+	h.Int(x.Quota.MaxTasks)
+	h.Int(x.Quota.MaxBytes)
+	h.Int(x.Quota.SubmitsPerSecond)
+	h.Int(int64(x.Retention.Success))
+	h.Int(int64(x.Retention.Failure))
+	h.Int(x.Retention.Count)
+	h.Word(x.Rev)
+	h.Int(int64(x.CreatedAt))
+	h.Int(int64(x.ChangedAt))
+	h.Int(x.Bucket)
+	h.Int(int64(x.BucketAt))
+	h.Int(x.Weight)
+	h.Int(x.MaxRunning)
+	return h.Sum()
 }
 
 func (h *hasher) operation(x *Operation) {
-	h.str(x.Namespace)
-	h.str(x.ID)
-	h.str(x.Behavior)
-	h.str(x.Version)
-	h.str(x.Target)
-	h.str(x.Object)
-	h.int(x.Instance)
+	h.Str(x.Namespace)
+	h.Str(x.ID)
+	h.Str(x.Behavior)
+	h.Str(x.Version)
+	h.Str(x.Target)
+	h.Str(x.Object)
+	h.Int(x.Instance)
 	h.operationPolicy(&x.Policy)
 	h.payload(&x.Arg)
-	h.int(x.Partitions)
-	h.strs(x.Names)
+	h.Int(x.Partitions)
+	h.Strs(x.Names)
 	h.labels(x.Labels)
-	h.int(int64(x.Priority))
-	h.word(x.CreatedRev)
-	h.int(int64(x.CreatedAt))
+	h.Int(int64(x.Priority))
+	h.Word(x.CreatedRev)
+	h.Int(int64(x.CreatedAt))
 }
 
 func (h *hasher) operationState(x *Operation) {
-	h.word(uint64(x.Status))
-	h.int(x.Made)
-	h.str(x.Stop)
+	h.Word(uint64(x.Status))
+	h.Int(x.Made)
+	h.Str(x.Stop)
 	h.payload(&x.Result)
 	h.error(x.Error)
-	h.bool(x.Removing)
-	h.int(x.Dropped)
-	h.int(x.Cleanups)
-	h.word(x.Rev)
-	h.int(int64(x.FinishedAt))
-	h.word(x.RetryRev)
+	h.Bool(x.Removing)
+	h.Int(x.Dropped)
+	h.Int(x.Cleanups)
+	h.Word(x.Rev)
+	h.Int(int64(x.FinishedAt))
+	h.Word(x.RetryRev)
 }
 
 func (h *hasher) operationPolicy(x *OperationPolicy) {
-	h.word(uint64(x.Concurrency))
-	h.strs(x.Incompatible)
-	h.bool(x.RunAll)
-	h.bool(x.Restart)
-	h.str(x.Complete)
-	h.str(x.Cleanup)
+	h.Word(uint64(x.Concurrency))
+	h.Strs(x.Incompatible)
+	h.Bool(x.RunAll)
+	h.Bool(x.Restart)
+	h.Str(x.Complete)
+	h.Str(x.Cleanup)
 }
 
 func (h *hasher) payload(x *Payload) {
-	h.word(uint64(x.Encoding))
-	h.bytes(x.Data)
-	h.bool(x.Blobs != nil)
+	h.Word(uint64(x.Encoding))
+	h.Bytes(x.Data)
+	h.Bool(x.Blobs != nil)
 	if x.Blobs != nil {
-		h.str(x.Blobs.Content)
-		h.int(x.Blobs.Size)
-		h.strs(x.Blobs.Named)
+		h.Str(x.Blobs.Content)
+		h.Int(x.Blobs.Size)
+		h.Strs(x.Blobs.Named)
 	}
 }
 
 func (h *hasher) policy(x *Policy) {
-	h.int(int64(x.Index))
-	h.str(x.Description)
-	h.word(uint64(x.IDStrategy))
-	h.strs(x.IDFrom)
-	h.int(x.Retry.MaxAttempts)
-	h.int(int64(x.Retry.InitialInterval))
-	h.int(x.Retry.MultiplierThousandth)
-	h.int(int64(x.Retry.MaxInterval))
-	h.int(x.Retry.JitterPercent)
-	h.int(int64(x.RunTimeout))
-	h.int(int64(x.HeartbeatTimeout))
-	h.int(int64(x.CancelGrace))
-	h.int(x.Limits.MemoryBytes)
-	h.int(x.Limits.Fuel)
-	h.int(x.Limits.ParamsBytes)
-	h.int(x.Limits.ResultBytes)
-	h.int(x.Limits.CheckpointBytes)
-	h.int(x.Limits.LogBytes)
-	h.word(uint64(x.OnTrap))
-	h.word(uint64(x.OnTimeout))
-	h.word(uint64(x.OnExhausted))
-	h.bool(x.ResultRequired)
-	h.int(x.MaxLost)
-	h.int(int64(x.KeepSuccess))
-	h.int(int64(x.KeepFailure))
-	h.bytes(x.ParamsSchema)
-	h.bytes(x.ResultSchema)
-	h.int(int64(x.RepeatEvery))
-	h.bool(x.RepeatAny)
-	h.int(x.MaxConcurrent)
-	h.str(x.ConcurrencyKey)
-	h.int(x.MaxPerKey)
-	h.bool(x.KeyStrict)
-	h.int(int64(x.Lease))
-	h.bool(x.Operation != nil)
+	h.Int(int64(x.Index))
+	h.Str(x.Description)
+	h.Word(uint64(x.IDStrategy))
+	h.Strs(x.IDFrom)
+	h.Int(x.Retry.MaxAttempts)
+	h.Int(int64(x.Retry.InitialInterval))
+	h.Int(x.Retry.MultiplierThousandth)
+	h.Int(int64(x.Retry.MaxInterval))
+	h.Int(x.Retry.JitterPercent)
+	h.Int(int64(x.RunTimeout))
+	h.Int(int64(x.HeartbeatTimeout))
+	h.Int(int64(x.CancelGrace))
+	h.Int(x.Limits.MemoryBytes)
+	h.Int(x.Limits.Fuel)
+	h.Int(x.Limits.ParamsBytes)
+	h.Int(x.Limits.ResultBytes)
+	h.Int(x.Limits.CheckpointBytes)
+	h.Int(x.Limits.LogBytes)
+	h.Word(uint64(x.OnTrap))
+	h.Word(uint64(x.OnTimeout))
+	h.Word(uint64(x.OnExhausted))
+	h.Bool(x.ResultRequired)
+	h.Int(x.MaxLost)
+	h.Int(int64(x.KeepSuccess))
+	h.Int(int64(x.KeepFailure))
+	h.Bytes(x.ParamsSchema)
+	h.Bytes(x.ResultSchema)
+	h.Int(int64(x.RepeatEvery))
+	h.Bool(x.RepeatAny)
+	h.Int(x.MaxConcurrent)
+	h.Str(x.ConcurrencyKey)
+	h.Int(x.MaxPerKey)
+	h.Bool(x.KeyStrict)
+	h.Int(int64(x.Lease))
+	h.Bool(x.Operation != nil)
 	if x.Operation != nil {
 		h.operationPolicy(x.Operation)
 	}
-	h.int(x.KeepCount)
+	h.Int(x.KeepCount)
 }
 
 func (h *hasher) result(x *Result, taskHash uint64) {
-	h.str(string(x.Code))
-	h.str(x.Message)
-	h.str(x.Field)
-	h.bool(x.Task != nil)
-	h.word(taskHash)
-	h.word(uint64(x.Outcome))
-	h.bool(x.Told)
-	h.bool(x.Repeated)
-	h.bool(x.Session != nil)
+	h.Str(string(x.Code))
+	h.Str(x.Message)
+	h.Str(x.Field)
+	h.Bool(x.Task != nil)
+	h.Word(taskHash)
+	h.Word(uint64(x.Outcome))
+	h.Bool(x.Told)
+	h.Bool(x.Repeated)
+	h.Bool(x.Session != nil)
 	if x.Session != nil {
-		h.word(hashSession(x.Session))
+		h.Word(hashSession(x.Session))
 	}
-	h.bool(x.Behavior != nil)
+	h.Bool(x.Behavior != nil)
 	if x.Behavior != nil {
-		h.word(hashBehavior(x.Behavior))
+		h.Word(hashBehavior(x.Behavior))
 	}
-	h.bool(x.Changed)
-	h.word(x.Index)
-	h.word(uint64(len(x.Tasks)))
+	h.Bool(x.Changed)
+	h.Word(x.Index)
+	h.Word(uint64(len(x.Tasks)))
 	for _, y := range x.Tasks {
-		h.bool(y != nil)
+		h.Bool(y != nil)
 		if y != nil {
-			h.word(hashTask(y))
+			h.Word(hashTask(y))
 		}
 	}
-	h.word(uint64(len(x.Reasons)))
+	h.Word(uint64(len(x.Reasons)))
 	for i := range x.Reasons {
 		y := &x.Reasons[i]
-		h.str(y.Kind)
-		h.str(y.ID)
+		h.Str(y.Kind)
+		h.Str(y.ID)
 	}
-	h.word(uint64(len(x.Records)))
+	h.Word(uint64(len(x.Records)))
 	for _, y := range x.Records {
-		h.bool(y != nil)
+		h.Bool(y != nil)
 		if y != nil {
-			h.word(hashStoreRecord(y))
+			h.Word(hashStoreRecord(y))
 		}
 	}
-	h.bool(x.Refusal != nil)
+	h.Bool(x.Refusal != nil)
 	if x.Refusal != nil {
-		h.words(x.Refusal.Changes)
-		h.words(x.Refusal.Deletes)
-		h.words(x.Refusal.Depends)
-		h.words(x.Refusal.Owned)
+		h.Words(x.Refusal.Changes)
+		h.Words(x.Refusal.Deletes)
+		h.Words(x.Refusal.Depends)
+		h.Words(x.Refusal.Owned)
 	}
-	h.bool(x.Operation != nil)
+	h.Bool(x.Operation != nil)
 	if x.Operation != nil {
-		h.word(hashOperation(x.Operation))
+		h.Word(hashOperation(x.Operation))
 	}
-	h.bool(x.Space != nil)
+	h.Bool(x.Space != nil)
 	if x.Space != nil {
-		h.word(hashNamespace(x.Space))
+		h.Word(hashNamespace(x.Space))
 	}
-	h.int(x.Count)
-	h.int(x.Left)
+	h.Int(x.Count)
+	h.Int(x.Left)
 }
 
 // hashSession hashes every field of a Session.
 func hashSession(x *Session) uint64 {
 	h := newHasher(hashedSession)
-	h.word(x.ID)
-	h.str(x.Worker)
-	h.str(x.Node)
-	h.int(x.Slots)
-	h.int(int64(x.TTL))
-	h.int(int64(x.Expires))
-	h.bytes(x.Proof)
-	h.word(x.Seq)
-	h.word(x.Acked)
-	h.word(x.Hello)
-	h.int(x.Runs)
-	h.bool(x.Alone)
-	h.bool(x.Isolates)
-	return h.sum()
+	h.Word(x.ID)
+	h.Str(x.Worker)
+	h.Str(x.Node)
+	h.Int(x.Slots)
+	h.Int(int64(x.TTL))
+	h.Int(int64(x.Expires))
+	h.Bytes(x.Proof)
+	h.Word(x.Seq)
+	h.Word(x.Acked)
+	h.Word(x.Hello)
+	h.Int(x.Runs)
+	h.Bool(x.Alone)
+	h.Bool(x.Isolates)
+	return h.Sum()
 }
 
 // hashStoreRecord hashes every field of a StoreRecord.
 func hashStoreRecord(x *StoreRecord) uint64 {
 	h := newHasher(hashedStoreRecord)
-	h.word(x.ID)
-	h.str(x.Namespace)
-	h.str(x.Group)
-	h.int(x.Owner)
-	h.int(int64(x.Available))
-	h.str(x.Data)
+	h.Word(x.ID)
+	h.Str(x.Namespace)
+	h.Str(x.Group)
+	h.Int(x.Owner)
+	h.Int(int64(x.Available))
+	h.Str(x.Data)
 	h.blob(&x.Blob)
-	return h.sum()
+	return h.Sum()
 }
 
 // fields mixes the fields of a Task that are not empty. It mixes nothing of the others: a task that waits has few.
@@ -363,57 +363,57 @@ func (h *hasher) fields(x *Task, has uint64) {
 		h.error(x.Error)
 	}
 	if has&hasNotBefore != 0 {
-		h.int(int64(x.NotBefore))
+		h.Int(int64(x.NotBefore))
 	}
 	if has&hasDeadline != 0 {
-		h.int(int64(x.Deadline))
+		h.Int(int64(x.Deadline))
 	}
 	if has&hasStartedAt != 0 {
-		h.int(int64(x.StartedAt))
+		h.Int(int64(x.StartedAt))
 	}
 	if has&hasFinishedAt != 0 {
-		h.int(int64(x.FinishedAt))
+		h.Int(int64(x.FinishedAt))
 	}
 	if has&hasDueSince != 0 {
-		h.int(int64(x.DueSince))
+		h.Int(int64(x.DueSince))
 	}
 	if has&hasAttempt != 0 {
-		h.int(x.Attempt)
-		h.int(x.Failures)
-		h.int(x.LostCount)
+		h.Int(x.Attempt)
+		h.Int(x.Failures)
+		h.Int(x.LostCount)
 	}
 	if has&hasVersion != 0 {
-		h.str(x.Version)
+		h.Str(x.Version)
 	}
 	busy := runs(x)
-	h.bool(busy)
+	h.Bool(busy)
 	if busy {
 		h.lease(x.Lease)
-		h.int(int64(x.Resubmit))
-		h.str(x.CancelCode)
+		h.Int(int64(x.Resubmit))
+		h.Str(x.CancelCode)
 	}
 	if has&hasEnded != 0 {
-		h.word(x.Ended.Token)
-		h.word(x.Ended.Finish)
-		h.word(x.Ended.Session)
+		h.Word(x.Ended.Token)
+		h.Word(x.Ended.Finish)
+		h.Word(x.Ended.Session)
 	}
 	if has&hasHistory != 0 {
 		h.attempts(x.History)
 	}
 	if has&hasParent != 0 {
-		h.str(x.Parent)
+		h.Str(x.Parent)
 	}
 	if has&hasPartition != 0 {
-		h.str(x.Partition)
+		h.Str(x.Partition)
 	}
 	if has&hasConcurrencyKey != 0 {
-		h.str(x.ConcurrencyKey)
+		h.Str(x.ConcurrencyKey)
 	}
 	if has&hasLabels != 0 {
 		h.labels(x.Labels)
 	}
 	if has&hasRole != 0 {
-		h.word(uint64(x.Role))
-		h.word(x.Bound)
+		h.Word(uint64(x.Role))
+		h.Word(x.Bound)
 	}
 }

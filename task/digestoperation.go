@@ -8,13 +8,13 @@ func hashOperation(o *Operation) uint64 { return hashOperationStart(o) + hashOpe
 func hashOperationStart(o *Operation) uint64 {
 	h := newHasher(hashedOperation)
 	h.operation(o)
-	return h.sum()
+	return h.Sum()
 }
 
 // hashOperationState hashes the fields that change.
 func hashOperationState(o *Operation) uint64 {
 	h := newHasher(hashedOperationState)
-	h.word(o.CreatedRev)
+	h.Word(o.CreatedRev)
 	h.operationState(o)
-	return h.sum()
+	return h.Sum()
 }

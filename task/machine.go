@@ -184,8 +184,8 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 		results[i] = m.propose(&ps[i])
 		answers.answered(&results[i])
 	}
-	answers.word(m.before)
-	m.before = answers.sum()
+	answers.Word(m.before)
+	m.before = answers.Sum()
 	events := m.events
 	m.events = nil
 	m.perCommand = min(8*len(events)/max(len(ps), 1)+1, 32)
@@ -221,21 +221,21 @@ func (m *Machine) total() uint64 { return m.sum + m.blobs.Sum() + m.answers.Sum(
 // digestSum folds everything that is not in a record into the running digest.
 func (m *Machine) digestSum() uint64 {
 	h := newHasher(hashedEntry)
-	h.word(m.before)
-	h.word(m.index)
-	h.word(m.term)
-	h.int(int64(m.now))
-	h.int(int64(m.leaseNow))
-	h.word(m.rev)
-	h.word(m.token)
-	h.word(m.sessionID)
-	h.int(int64(m.floor))
-	h.word(m.total())
-	h.word(m.level)
+	h.Word(m.before)
+	h.Word(m.index)
+	h.Word(m.term)
+	h.Int(int64(m.now))
+	h.Int(int64(m.leaseNow))
+	h.Word(m.rev)
+	h.Word(m.token)
+	h.Word(m.sessionID)
+	h.Int(int64(m.floor))
+	h.Word(m.total())
+	h.Word(m.level)
 	for _, limit := range m.limits.fields() {
-		h.int(*limit)
+		h.Int(*limit)
 	}
-	return h.sum()
+	return h.Sum()
 }
 
 func (m *Machine) emit(e Event) {

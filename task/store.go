@@ -84,17 +84,17 @@ func (s *store) get(k Key) *row {
 // hashKey is not part of any contract: it orders nothing that anybody sees.
 func hashKey(namespace, id string) uint64 {
 	h := newHasher(0)
-	h.str(id)
-	h.str(namespace)
-	return h.sum()
+	h.Str(id)
+	h.Str(namespace)
+	return h.Sum()
 }
 
 // hashOf returns the hash of the key of a row.
 func (s *store) hashOf(h handle) uint64 {
 	x := newHasher(0)
 	s.hashID(&x, s.cell(h).record)
-	x.str(s.behaviors[s.rows.Row(h).Behavior].namespace)
-	return x.sum()
+	x.Str(s.behaviors[s.rows.Row(h).Behavior].namespace)
+	return x.Sum()
 }
 
 func (s *store) cell(h handle) *cell { return &s.cells.At(int(h / pageRows))[h%pageRows] }

@@ -46,18 +46,18 @@ func behaviorNumber(record []byte) uint64 {
 // hashID hashes the ID of the task whose record is at a place.
 func (v *view) hashID(h *hasher, at ref) {
 	if i, ok := isLive(at); ok {
-		h.str(v.live.At(int(i / pageRows))[i%pageRows].ID)
+		h.Str(v.live.At(int(i / pageRows))[i%pageRows].ID)
 		return
 	}
 	record := v.arena.Record(at)
 	if record[0] != 0 {
 		length, n := binary.Uvarint(record)
-		h.bytes(record[n : n+int(length)])
+		h.Bytes(record[n : n+int(length)])
 		return
 	}
 	var text [uuidLength]byte
 	putUUID(&text, record[1:])
-	h.bytes(text[:])
+	h.Bytes(text[:])
 }
 
 // hasID reports whether the record at a place is that of a task with the ID.

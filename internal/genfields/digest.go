@@ -54,11 +54,11 @@ func (m *model) hashed(s *source, x *structure, part string) error {
 		s.add("h := newHasher(hashed%s)", name)
 	case "list":
 		s.add("func (h *hasher) %ss(xs []%s) {", method, x.name)
-		s.add("h.word(uint64(len(xs)))")
+		s.add("h.Word(uint64(len(xs)))")
 		s.add("for i := range xs {\nx := &xs[i]")
 	case "maybe":
 		s.add("func (h *hasher) %s(x *%s) {", method, x.name)
-		s.add("h.bool(x != nil)\nif x == nil {\nreturn\n}")
+		s.add("h.Bool(x != nil)\nif x == nil {\nreturn\n}")
 	default:
 		given := ""
 		for _, f := range x.fields {
@@ -77,7 +77,7 @@ func (m *model) hashed(s *source, x *structure, part string) error {
 	}
 	switch x.hash[0] {
 	case "record":
-		s.add("return h.sum()")
+		s.add("return h.Sum()")
 	case "list":
 		s.add("}")
 	}
@@ -92,7 +92,7 @@ func (m *model) placed(s *source, x *structure) error {
 	for _, f := range x.by("place") {
 		switch {
 		case f.is("running"):
-			s.add("busy := runs(x)\nh.bool(busy)\nif busy {")
+			s.add("busy := runs(x)\nh.Bool(busy)\nif busy {")
 		default:
 			s.add("if has&has%s != 0 {", f.name)
 		}
@@ -127,10 +127,10 @@ func (m *model) mixField(s *source, f *field) error {
 		s.add("h.%s(&%s)", f.tag["hash"], x)
 		return nil
 	case f.is("given"):
-		s.add("h.bool(%s != nil)\nh.word(%s)", x, f.tag["given"])
+		s.add("h.Bool(%s != nil)\nh.Word(%s)", x, f.tag["given"])
 		return nil
 	case f.is("late"):
-		s.add("if %s {\nh.word(%d)", filled(x, f.typ), f.number)
+		s.add("if %s {\nh.Word(%d)", filled(x, f.typ), f.number)
 		defer s.add("}")
 	}
 	return m.mix(s, x, "&", f.typ, 0)
@@ -143,21 +143,21 @@ var inner = []string{"y", "z"}
 func (m *model) mix(s *source, x, ref string, t typ, depth int) error {
 	switch {
 	case t.kind == "string":
-		s.add("h.str(%s)", as("string", t.name, x))
+		s.add("h.Str(%s)", as("string", t.name, x))
 	case t.kind == "bool":
-		s.add("h.bool(%s)", x)
+		s.add("h.Bool(%s)", x)
 	case t.signed():
-		s.add("h.int(%s)", as("int64", t.name, x))
+		s.add("h.Int(%s)", as("int64", t.name, x))
 	case t.unsigned():
-		s.add("h.word(%s)", as("uint64", t.name, x))
+		s.add("h.Word(%s)", as("uint64", t.name, x))
 	case t.kind == "bytes":
-		s.add("h.bytes(%s)", x)
+		s.add("h.Bytes(%s)", x)
 	case t.kind == "struct":
 		return m.mixStruct(s, x, ref, t, depth)
 	case t.kind == "pointer" && m.maybe(t):
 		s.add("h.%s(%s)", lower(t.name), x)
 	case t.kind == "pointer":
-		s.add("h.bool(%s != nil)\nif %s != nil {", x, x)
+		s.add("h.Bool(%s != nil)\nif %s != nil {", x, x)
 		if err := m.mix(s, x, "", *t.elem, depth); err != nil {
 			return err
 		}
@@ -176,10 +176,10 @@ func (m *model) mixStruct(s *source, x, ref string, t typ, depth int) error {
 	case of == nil:
 		return fmt.Errorf("there is no struct %s", t.name)
 	case of.packed || of.hash != nil && of.hash[0] == "parts":
-		s.add("h.word(hash%s(%s%s))", t.name, ref, x)
+		s.add("h.Word(hash%s(%s%s))", t.name, ref, x)
 		return nil
 	case of.hash != nil && of.hash[0] == "record":
-		s.add("h.word(hash%s(%s%s))", of.hashName(), ref, x)
+		s.add("h.Word(hash%s(%s%s))", of.hashName(), ref, x)
 		return nil
 	case of.hash != nil && of.hash[0] == "part":
 		s.add("h.%s(%s%s)", lower(t.name), ref, x)
@@ -200,10 +200,10 @@ func (m *model) mixList(s *source, x string, t typ, depth int) error {
 	of := m.structs[t.name]
 	switch {
 	case t.elem.kind == "string":
-		s.add("h.strs(%s)", x)
+		s.add("h.Strs(%s)", x)
 		return nil
 	case t.elem.kind == "uint64":
-		s.add("h.words(%s)", x)
+		s.add("h.Words(%s)", x)
 		return nil
 	case of != nil && of.hash != nil && of.hash[0] == "list":
 		s.add("h.%ss(%s)", lower(t.name), x)
@@ -212,7 +212,7 @@ func (m *model) mixList(s *source, x string, t typ, depth int) error {
 		return fmt.Errorf("lists in lists in lists")
 	}
 	y, ref := inner[depth], ""
-	s.add("h.word(uint64(len(%s)))", x)
+	s.add("h.Word(uint64(len(%s)))", x)
 	if t.elem.kind == "pointer" {
 		s.add("for _, %s := range %s {", y, x)
 	} else {

@@ -179,8 +179,8 @@ func TestWrites(t *testing.T) {
 			`if x.Text != "" { p.uint(uint64(s.names.Use(x.Text))) }`,
 		},
 		"task/digest_gen.go": {
-			"h := newHasher(hashedSpace) h.str(x.Name) h.word(x.Gone) if x.Late != 0 { h.word(7) h.int(x.Late) } return h.sum()",
-			"if has&hasWait != 0 { h.int(int64(x.Wait)) h.int(x.Count) } if has&hasText != 0 { h.str(x.Text) } }",
+			"h := newHasher(hashedSpace) h.Str(x.Name) h.Word(x.Gone) if x.Late != 0 { h.Word(7) h.Int(x.Late) } return h.Sum()",
+			"if has&hasWait != 0 { h.Int(int64(x.Wait)) h.Int(x.Count) } if has&hasText != 0 { h.Str(x.Text) } }",
 		},
 		"task/wire/append_gen.go": {"g.text(1, x.ID) g.someInt(2, int64(x.Wait)) g.someText(3, x.Text) g.someInt(4, x.Count) g.someTrue(5, x.Cancel) f.b = g.b"},
 		"task/wire/read_gen.go":   {"case 1: x.ID = r.text() case 2: x.Wait = task.Millis(r.int()) case 3: x.Text = r.name()", "x.Space = r.name()"},

@@ -2,7 +2,7 @@ package main
 
 // fuelMutants sabotage the limit of fuel and what is recorded of it.
 var fuelMutants = []mutant{
-	{Name: "fuel-not-hashed", Dir: "task", In: "hasher.attempts", Old: "h.int(x.Fuel)", New: "",
+	{Name: "fuel-not-hashed", Dir: "task", In: "hasher.attempts", Old: "h.Int(x.Fuel)", New: "",
 		Pkg: "./task", Run: "TestEveryFieldIsHashed", Why: "replicas could differ in it without a word (C4)"},
 	{Name: "fuel-below-none", Dir: "task", In: "checkFuel", Old: "case fuel < 0 || fuel > MaxFuel:", New: "case fuel > MaxFuel:",
 		Pkg: "./task", Run: "TestScripts", Why: "no attempt used less than nothing"},
@@ -14,7 +14,7 @@ var fuelMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts", Why: "a part that is refused after the check stops the node (X1)"},
 	{Name: "fuel-of-an-import", Dir: "task", In: "Task.check", Old: "return a.Fuel < 0 || a.Fuel > MaxFuel", New: "return false",
 		Pkg: "./task", Run: "TestImportRefuses", Why: "an edited export would bring what no machine can make (M5)"},
-	{Name: "fuel-makes-another-finish", Dir: "task", In: "hashFinish", Old: "h.int(int64(c.Again))", New: "h.int(int64(c.Again) ^ c.Fuel)",
+	{Name: "fuel-makes-another-finish", Dir: "task", In: "hashFinish", Old: "h.Int(int64(c.Again))", New: "h.Int(int64(c.Again) ^ c.Fuel)",
 		Pkg: "./task", Run: "TestScripts", Why: "the same outcome of the same lease is the same finish (L3)"},
 	{Name: "fuel-of-a-late-finish", Dir: "task", In: "Finish.late", Old: "m.ended(m.task(r), CodeDeadlineExceeded, c.Fuel, 0)", New: "m.ended(m.task(r), CodeDeadlineExceeded, 0, 0)",
 		Pkg: "./task", Run: "TestScripts", Why: "every ending says what was used"},

@@ -169,11 +169,11 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestSweepIsBounded$", Why: "one Tick would hold up all others for a million removals"},
 
 	// Digest and snapshot.
-	{Name: "task-digest-ignores-deadline", Dir: "task", In: "hasher.fields", Old: "h.int(int64(x.Deadline))", New: "",
+	{Name: "task-digest-ignores-deadline", Dir: "task", In: "hasher.fields", Old: "h.Int(int64(x.Deadline))", New: "",
 		Pkg: "./task", Run: "TestEveryFieldIsHashed$", Why: "replicas that differ would not be told apart (C4)"},
-	{Name: "task-digest-ignores-acked", Dir: "task", In: "hashSession", Old: "h.word(x.Acked)", New: "",
+	{Name: "task-digest-ignores-acked", Dir: "task", In: "hashSession", Old: "h.Word(x.Acked)", New: "",
 		Pkg: "./task", Run: "TestEveryFieldIsHashed$", Why: "replicas that differ would not be told apart (C4)"},
-	{Name: "task-digest-ignores-tokens", Dir: "task", In: "Machine.digestSum", Old: "h.word(m.token)", New: "",
+	{Name: "task-digest-ignores-tokens", Dir: "task", In: "Machine.digestSum", Old: "h.Word(m.token)", New: "",
 		Pkg: "./task", Run: "TestEveryScalarIsInTheDigest$", Why: "replicas that differ would not be told apart (C4)"},
 	{Name: "task-restore-unverified", Dir: "task", In: "restorer.finish", Old: "if m.total() != h.Sum || m.digestSum() != h.Digest {", New: "if m.total() != h.Sum && m.digestSum() != h.Digest {",
 		Pkg: "./task", Run: "TestRestoreRefuses$", Why: "a damaged snapshot would become the state (C4)"},
@@ -223,7 +223,7 @@ var taskMutants = []mutant{
 		Pkg: "./internal/genfields", Run: "TestRefuses$", Why: "two fields of a task would be one in the digest and in memory (C4)"},
 	{Name: "genfields-forgets-a-command", Dir: "internal/genfields", In: "model.check", Old: "if !listed[name] {", New: "if !listed[name] && name == \"\" {",
 		Pkg: "./internal/genfields", Run: "TestRefuses$", Why: "a command without a number cannot be proposed"},
-	{Name: "genfields-late-fields-at-once", Dir: "internal/genfields", In: "model.mixField", Old: "s.add(\"if %s {\\nh.word(%d)\", filled(x, f.typ), f.number)", New: "s.add(\"{\\nh.word(%d)\", f.number)",
+	{Name: "genfields-late-fields-at-once", Dir: "internal/genfields", In: "model.mixField", Old: "s.add(\"if %s {\\nh.Word(%d)\", filled(x, f.typ), f.number)", New: "s.add(\"{\\nh.Word(%d)\", f.number)",
 		Pkg: "./internal/genfields", Run: "TestWrites$", Why: "a new field would change the digest of every record that lacks it (C9)"},
 
 	// How tasks are kept.
