@@ -100,7 +100,7 @@ func (c *Assign) external(m *Machine) Result {
 
 // waiting returns the task's row if it is the task that c means and its time comes by until. Otherwise it returns nil.
 func (c *Assign) waiting(m *Machine, until Time) *row {
-	r := m.store.get(c.Key)
+	r := m.find(c.Key)
 	switch {
 	case r == nil || !m.eligible(m.task(r), until):
 		return nil
@@ -119,7 +119,7 @@ func (m *Machine) foremost(r *row) bool {
 	if !r.InLane {
 		return false
 	}
-	b, rows := m.of(r), &m.store.rows
+	b, rows := m.of(r), &m.store.Rows
 	l := b.Lanes[laneOf(m.task(r))]
 	if l.Queue.Head(rows) != r {
 		return false
@@ -150,7 +150,7 @@ func (m *Machine) external(l *queue.Lane) bool {
 }
 
 // behaviorOf returns the row of the behavior of a lane.
-func (m *Machine) behaviorOf(l *queue.Lane) *behaviorRow { return m.store.behaviors[l.Behavior] }
+func (m *Machine) behaviorOf(l *queue.Lane) *behaviorRow { return m.numbered[l.Behavior] }
 
 func notEligible() Result {
 	return refuse(NotEligible, "the task is gone, has changed, is not due, or others come first")

@@ -59,7 +59,8 @@ func (m *Machine) forgetBehavior(b *behaviorRow) {
 // forgetRow forgets a name that has no record.
 func (m *Machine) forgetRow(b *behaviorRow) {
 	delete(m.behaviors, b.behaviorName)
-	m.store.dropBehavior(b)
+	m.store.DropOwner(b.Number)
+	m.numbered[b.Number] = nil
 	i := slices.Index(m.byName, b)
 	m.byName = slices.Concat(m.byName[:i], m.byName[i+1:]) // a new list, because a caller that removes tasks walks the old one
 }

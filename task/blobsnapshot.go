@@ -65,7 +65,7 @@ func (c *checker) blobs() {
 			}
 		}
 	}
-	for r := range m.store.from(0) {
+	for r := range m.store.From(0) {
 		t := m.task(r)
 		payloads := t.payloads()
 		count(t.Key(), payloads[:]...)

@@ -108,14 +108,15 @@ func (m *Machine) Check() error {
 		fanout: map[*operationRow]*operationRow{},
 	}
 	c.Recount = m.board.Recount(c.expect)
-	c.store()
-	for r := range m.store.from(0) {
+	err := m.store.Check()
+	c.expect(err == nil, "%v", err)
+	for r := range m.store.From(0) {
 		c.task(r)
 	}
 	c.behaviors()
 	c.sessions()
 	c.external()
-	err := m.answers.Check(keptForm{&Machine{}}, int64(m.leaseNow))
+	err = m.answers.Check(keptForm{&Machine{}}, int64(m.leaseNow))
 	c.expect(err == nil, "%v", err)
 	for node := range m.drained { // order-free: the sum commutes
 		c.sum += hashDrained(node)
@@ -143,14 +144,14 @@ func (c *checker) task(r *row) {
 	}
 	c.sum += hashTask(t)
 	*c.counts.of(t)++
-	if m.store.get(t.Key()) != r {
+	if m.find(t.Key()) != r {
 		c.expect(false, "%s/%s: the page and the index disagree", t.Namespace, t.ID)
 		return
 	}
 	c.expect(r.Priority == t.Priority, "%s: priority", t.ID)
 	c.expect(t.Rev <= m.rev, "%s: rev %d after %d", t.ID, t.Rev, m.rev)
 	c.expect(m.of(r) == m.behaviors[behaviorName{t.Namespace, t.Behavior}], "%s: behavior row", t.ID)
-	if deadline := m.store.rows.Look(r).Deadline; awaitsDeadline(t) {
+	if deadline := m.store.Rows.Look(r).Deadline; awaitsDeadline(t) {
 		c.At(&m.deadlines, deadline, r, int64(t.Deadline), t.CreatedRev, "%s: place among the deadlines", t.ID)
 	} else {
 		c.expect(deadline == 0, "%s: among the deadlines", t.ID)

@@ -9,7 +9,7 @@ import (
 
 // rewrite changes a record, and tells the sum, but nothing that is derived.
 func rewrite(m *Machine, id string, change func(t *Task)) {
-	r := m.store.get(Key{DefaultNamespace, id})
+	r := m.find(Key{DefaultNamespace, id})
 	next := *m.task(r)
 	if next.Lease != nil {
 		lease := *next.Lease
@@ -17,7 +17,7 @@ func rewrite(m *Machine, id string, change func(t *Task)) {
 	}
 	change(&next)
 	m.sum += hashTask(&next) - hashTask(m.task(r))
-	m.store.replace(r, &next)
+	m.replaceRow(r, &next)
 }
 
 // firstOf returns the first row of a table.
@@ -56,8 +56,7 @@ func swap[V any](rows iter.Seq[*V]) {
 
 // TestCheckSees damages what is derived, one thing at a time: Check must say so.
 func TestCheckSees(t *testing.T) {
-	get := func(m *Machine, id string) *row { return m.store.get(Key{DefaultNamespace, id}) }
-	cell := func(m *Machine, id string) *cell { return m.store.cell(get(m, id).ID) }
+	get := func(m *Machine, id string) *row { return m.find(Key{DefaultNamespace, id}) }
 	for name, damage := range map[string]func(m *Machine){
 		"count":           func(m *Machine) { m.counts.Running++ },
 		"finals":          func(m *Machine) { m.namespaces[DefaultNamespace].finals-- },
@@ -65,31 +64,20 @@ func TestCheckSees(t *testing.T) {
 		"pins":            func(m *Machine) { m.behaviors[behaviorName{DefaultNamespace, "echo"}].pins["v"]++ },
 		"lane lost":       func(m *Machine) { m.board.Lanes = nil },
 		"lane order":      func(m *Machine) { get(m, "waiting").Priority++ },
-		"not in the lane": func(m *Machine) { m.board.Lanes[0].Queue.Remove(&m.store.rows, get(m, "waiting")) },
+		"not in the lane": func(m *Machine) { m.board.Lanes[0].Queue.Remove(&m.store.Rows, get(m, "waiting")) },
 		"wrong queue":     func(m *Machine) { get(m, "waiting").Kind = queue.Future },
-		"final lost":      func(m *Machine) { r := get(m, "success"); m.of(r).Success.Remove(&m.store.rows, r) },
+		"final lost":      func(m *Machine) { r := get(m, "success"); m.of(r).Success.Remove(&m.store.Rows, r) },
 		"lease lost":      func(m *Machine) { m.sessions[1].leases = nil },
 		"too many leases": func(m *Machine) { m.sessions[1].session.Slots = 0 },
-		"deadline":        func(m *Machine) { r := get(m, "running"); m.deadlines.Push(1, 1, &m.store.rows.Extra(r).Deadline, r) },
+		"deadline":        func(m *Machine) { r := get(m, "running"); m.deadlines.Push(1, 1, &m.store.Rows.Extra(r).Deadline, r) },
 		"due at":          func(m *Machine) { get(m, "waiting").At++ },
 		"final at":        func(m *Machine) { get(m, "success").At-- },
 		"place":           func(m *Machine) { get(m, "waiting").Place-- },
 		"expiry":          func(m *Machine) { m.expiries.At(1).Key++ },
 		"worker":          func(m *Machine) { delete(m.workers, "w1") },
-		"index":           func(m *Machine) { m.store.index.Delete(hashKey(DefaultNamespace, "waiting"), get(m, "waiting").ID) },
-		"index twice":     func(m *Machine) { m.store.index.Insert(hashKey("x", "y"), get(m, "waiting").ID, m.store.hashOf) },
-		"row of nobody":   func(m *Machine) { m.store.rows.Add() },
-		"extra of nobody": func(m *Machine) { x := m.store.rows.Add(); m.store.rows.Extra(x).Part = 1; *x = queue.Row{} },
-		"cells left":      func(m *Machine) { m.store.cells.Put(0) },
-		"order":           func(m *Machine) { swap(m.store.order.All) },
-		"bytes alive":     func(m *Machine) { m.store.arena.Write(make([]byte, 9)) },
-		"bytes dead":      func(m *Machine) { m.store.arena.Free(cell(m, "waiting").record) },
-		"other record":    func(m *Machine) { *cell(m, "waiting") = *cell(m, "success") },
-		"name":            func(m *Machine) { m.store.names.Use("x") },
-		"name lost":       func(m *Machine) { m.store.dropNames(m.store.arena.Record(cell(m, "success").record)) },
-		"place of a run":  func(m *Machine) { m.store.spare = m.store.spare[1:] },
+		"row of nobody":   func(m *Machine) { m.store.Rows.Add() },
+		"extra of nobody": func(m *Machine) { x := m.store.Rows.Add(); m.store.Rows.Extra(x).Part = 1; *x = queue.Row{} },
 		"of a behavior":   func(m *Machine) { m.behaviorRow(DefaultNamespace, "other"); get(m, "waiting").Behavior++ },
-		"order by rev":    func(m *Machine) { m.store.cell(*firstOf(m.store.order.All)).created = 1 << 40 },
 		"module":          func(m *Machine) { clear(m.modules) },
 		"active version":  func(m *Machine) { m.behaviors[behaviorName{DefaultNamespace, "echo"}].behavior.Active = "x" },
 		"answer":          func(m *Machine) { keptAnswer(m, 5, 0).Index++ },

@@ -34,8 +34,8 @@ func (c *checker) usage(t *Task) {
 	if !t.Lease.External() {
 		n.slots++
 	}
-	r := m.store.get(t.Key())
-	doomed := m.store.rows.Look(r).Doomed
+	r := m.find(t.Key())
+	doomed := m.store.Rows.Look(r).Doomed
 	if m.purging(t.Namespace) && t.CancelCode == "" {
 		c.At(&m.doomed, doomed, r, int64(t.Lease.Token), t.Lease.Token, "N1: %s: runs in a namespace in PURGING", t.ID)
 	} else {

@@ -50,7 +50,7 @@ func (m *Machine) part(t *Task) error {
 
 // part counts a task in its operation and its session.
 func (c *checker) part(r *row) {
-	t, e := c.m.task(r), c.m.store.rows.Look(r)
+	t, e := c.m.task(r), c.m.store.Rows.Look(r)
 	if t.Role == RoleNone {
 		c.expect(e.Part == 0 && e.Bound == 0, "%s: stands in an operation", t.ID)
 		return
@@ -172,7 +172,7 @@ func (c *checker) operationRow(o *operationRow) {
 	} else {
 		c.expect(partitions < x.Made, "O1: operation %s: %d partitions, %d made", x.ID, partitions, x.Made)
 	}
-	completion := m.store.get(x.completionKey())
+	completion := m.find(x.completionKey())
 	c.expect((x.Status == OperationCompleting) == (completion != nil && !m.task(completion).Final()) || c.imported(o),
 		"O3: operation %s is %s, and its completion is not", x.ID, x.Status)
 }
@@ -180,7 +180,7 @@ func (c *checker) operationRow(o *operationRow) {
 // imported reports whether tasks of o are still to be imported: some of the tasks that were made are not there.
 func (c *checker) imported(o *operationRow) bool {
 	n, x := c.operation(o).counts, o.operation
-	return n.all() < x.Made || x.Status == OperationCompleting && c.m.store.get(x.completionKey()) == nil
+	return n.all() < x.Made || x.Status == OperationCompleting && c.m.find(x.completionKey()) == nil
 }
 
 // bound verifies the cleanups that wait in a session.

@@ -86,7 +86,7 @@ func TestCheckSeesOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := func(m *Machine, id string) *operationRow { return m.operations[Key{DefaultNamespace, id}] }
-	get := func(m *Machine, id string) *row { return m.store.get(Key{DefaultNamespace, id}) }
+	get := func(m *Machine, id string) *row { return m.find(Key{DefaultNamespace, id}) }
 	work := func(m *Machine) *behaviorRow { return m.behaviors[behaviorName{DefaultNamespace, "work"}] }
 	space := func(m *Machine, name string) *namespaceRow { return m.namespaces[name] }
 	edit := func(change func(o *Operation)) func(m *Machine) {
@@ -102,19 +102,19 @@ func TestCheckSeesOperations(t *testing.T) {
 		"counts":       func(m *Machine) { op(m, "going").counts.Failure++ },
 		"tasks":        func(m *Machine) { op(m, "going").tasks++ },
 		"running":      func(m *Machine) { op(m, "going").running++ },
-		"open lost":    func(m *Machine) { o := op(m, "making"); o.open.Remove(&m.store.rows.Extra(get(m, "making:0")).Part) },
+		"open lost":    func(m *Machine) { o := op(m, "making"); o.open.Remove(&m.store.Rows.Extra(get(m, "making:0")).Part) },
 		"open order":   func(m *Machine) { op(m, "making").open.At(1).Key++ },
-		"failed lost":  func(m *Machine) { op(m, "going").failed.Remove(&m.store.rows.Extra(get(m, "going:0")).Part) },
+		"failed lost":  func(m *Machine) { op(m, "going").failed.Remove(&m.store.Rows.Extra(get(m, "going:0")).Part) },
 		"failed order": func(m *Machine) { op(m, "going").failed.At(1).Key++ },
 		"cleanups lost": func(m *Machine) {
 			o := op(m, "failing")
-			o.cleanups.Remove(&m.store.rows.Extra(o.cleanups.At(1).Item).Part)
+			o.cleanups.Remove(&m.store.Rows.Extra(o.cleanups.At(1).Item).Part)
 		},
-		"finals lost": func(m *Machine) { op(m, "ended").finals.Remove(&m.store.rows, get(m, "ended:0")) },
+		"finals lost": func(m *Machine) { op(m, "ended").finals.Remove(&m.store.Rows, get(m, "ended:0")) },
 		"final elsewhere": func(m *Machine) {
 			r := get(m, "ended:0")
-			op(m, "ended").finals.Remove(&m.store.rows, r)
-			work(m).Success.Push(&m.store.rows, r, m.task(r).CreatedRev)
+			op(m, "ended").finals.Remove(&m.store.Rows, r)
+			work(m).Success.Push(&m.store.Rows, r, m.task(r).CreatedRev)
 		},
 		"work forgotten":       func(m *Machine) { m.fanout.busy.Remove(&op(m, "making").busy) },
 		"work invented":        func(m *Machine) { o := op(m, "going"); m.fanout.busy.Push(0, 1, &o.busy, o) },
@@ -134,7 +134,7 @@ func TestCheckSeesOperations(t *testing.T) {
 		"due cleanup order": func(m *Machine) { m.sessions[2].due.At(1).Key++ },
 		"cleanup not bound": func(m *Machine) {
 			s := m.sessions[1]
-			s.cleanups.Remove(&m.store.rows.Extra(s.cleanups.At(1).Item).Bound)
+			s.cleanups.Remove(&m.store.Rows.Extra(s.cleanups.At(1).Item).Bound)
 		},
 		"cleanup in a lane": func(m *Machine) {
 			r := m.sessions[2].due.At(1).Item
@@ -170,8 +170,8 @@ func TestCheckSeesOperations(t *testing.T) {
 		"usage behaviors":  func(m *Machine) { space(m, "shop").usage.Behaviors++ },
 		"crowded":          func(m *Machine) { m.crowded = nil },
 		"crowded for none": func(m *Machine) { m.crowded = append(m.crowded, space(m, "shop")) },
-		"doomed lost":      func(m *Machine) { m.doomed.Remove(&m.store.rows.Extra(m.doomed.At(1).Item).Doomed) },
-		"doomed":           func(m *Machine) { r := get(m, "going:1"); m.doomed.Push(1, 1, &m.store.rows.Extra(r).Doomed, r) },
+		"doomed lost":      func(m *Machine) { m.doomed.Remove(&m.store.Rows.Extra(m.doomed.At(1).Item).Doomed) },
+		"doomed":           func(m *Machine) { r := get(m, "going:1"); m.doomed.Push(1, 1, &m.store.Rows.Extra(r).Doomed, r) },
 		"status":           func(m *Machine) { space(m, "shop").space.Status = 0 },
 		"purged":           func(m *Machine) { space(m, "shop").space.Status = NamespaceIsPurged },
 		"bucket":           func(m *Machine) { space(m, "shop").space.Bucket = 1 << 40 },

@@ -69,7 +69,7 @@ func (c *checker) lease(r *row) {
 		c.leases[l.Session]++
 		return
 	}
-	c.At(&m.losses, m.store.rows.Look(r).Side, r, int64(m.LeaseEnd(t)), l.Token, "L4: %s: end of its lease", t.ID)
+	c.At(&m.losses, m.store.Rows.Look(r).Side, r, int64(m.LeaseEnd(t)), l.Token, "L4: %s: end of its lease", t.ID)
 	c.acceptors[l.Worker]++
 	if l.Request != "" {
 		c.requests++

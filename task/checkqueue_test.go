@@ -54,7 +54,7 @@ func TestCheckSeesQueues(t *testing.T) {
 		t.Fatal(err)
 	}
 	mail := func(m *Machine) *behaviorRow { return m.behaviors[behaviorName{DefaultNamespace, "mail"}] }
-	get := func(m *Machine, id string) *row { return m.store.get(Key{DefaultNamespace, id}) }
+	get := func(m *Machine, id string) *row { return m.find(Key{DefaultNamespace, id}) }
 	for name, damage := range map[string]func(m *Machine){
 		"tasks":                    func(m *Machine) { mail(m).tasks++ },
 		"running":                  func(m *Machine) { mail(m).running++ },
@@ -65,7 +65,7 @@ func TestCheckSeesQueues(t *testing.T) {
 		"key held":                 func(m *Machine) { mail(m).Keys["c"].Held-- },
 		"key gone":                 func(m *Machine) { delete(mail(m).Keys, "a") },
 		"key too many":             func(m *Machine) { mail(m).Key("x") },
-		"row without a key":        func(m *Machine) { m.store.rows.Extra(get(m, "running")).Key = nil },
+		"row without a key":        func(m *Machine) { m.store.Rows.Extra(get(m, "running")).Key = nil },
 		"promoted":                 func(m *Machine) { m.board.Promote(&mail(m).Queues, &mail(m).Keys["b"].Others) },
 		"not promoted":             func(m *Machine) { m.board.Demote(&mail(m).Queues, &mail(m).Keys["b"].Others) },
 		"promoted behind a holder": func(m *Machine) { m.board.Promote(&mail(m).Queues, &mail(m).Keys["c"].Others) },
@@ -77,11 +77,11 @@ func TestCheckSeesQueues(t *testing.T) {
 			m.board.Promote(&mail(m).Queues, others)
 			m.board.Demote(&mail(m).Queues, others)
 		},
-		"due lost":       func(m *Machine) { r := get(m, "behind"); mail(m).Due.Remove(&m.store.rows, r) },
+		"due lost":       func(m *Machine) { r := get(m, "behind"); mail(m).Due.Remove(&m.store.Rows, r) },
 		"future order":   func(m *Machine) { mail(m).Future.At(1).Key++ },
 		"other limits":   func(m *Machine) { mail(m).Limits.Strict = !mail(m).Limits.Strict },
 		"loss":           func(m *Machine) { m.losses.At(1).Key++ },
-		"loss missing":   func(m *Machine) { r := get(m, "running"); m.losses.Remove(&m.store.rows.Extra(r).Side) },
+		"loss missing":   func(m *Machine) { r := get(m, "running"); m.losses.Remove(&m.store.Rows.Extra(r).Side) },
 		"overrun":        func(m *Machine) { m.overruns.At(1).Key++ },
 		"floor":          func(m *Machine) { m.floor = 1 << 40 },
 		"request":        func(m *Machine) { clear(m.accepts) },

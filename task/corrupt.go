@@ -4,12 +4,12 @@ package task
 // fault injection: the tests of digests, here and in a whole cluster (SPEC C4), need a replica that is wrong on
 // purpose. It reports whether there was a record to damage.
 func (m *Machine) CorruptForTest(k Key) bool {
-	r := m.store.get(k)
+	r := m.find(k)
 	if r == nil {
 		return false
 	}
 	n := *m.task(r)
 	n.Attempt ^= 1 << 40
-	m.store.replace(r, &n)
+	m.replaceRow(r, &n)
 	return true
 }

@@ -317,8 +317,8 @@ func rot(t *testing.T, fixture func() *Machine, pick func(m *Machine) Key) {
 	for i := 0; ; i++ {
 		m := fixture()
 		good := m.Task(pick(m))
-		r := m.store.get(good.Key())
-		record := m.store.arena.Record(m.store.cell(r.ID).record)
+		r := m.find(good.Key())
+		record := m.store.Packed(r)
 		if i == len(record)*8 {
 			break
 		}

@@ -41,7 +41,7 @@ func (m *Machine) enterLease(r *row) {
 		m.sessions[l.Session].take(r, l.Seq)
 		return
 	}
-	m.losses.Push(int64(m.leaseEnd(l)), l.Token, &m.store.rows.Extra(r).Side, r)
+	m.losses.Push(int64(m.leaseEnd(l)), l.Token, &m.store.Rows.Extra(r).Side, r)
 	m.acceptors[l.Worker]++
 	if l.Request != "" {
 		rows := m.accepts[acceptOf(t)]
@@ -61,7 +61,7 @@ func (m *Machine) leaveLease(r *row) {
 		m.sessions[l.Session].release(l.Seq)
 		return
 	}
-	m.losses.Remove(&m.store.rows.Extra(r).Side)
+	m.losses.Remove(&m.store.Rows.Extra(r).Side)
 	if m.acceptors[l.Worker]--; m.acceptors[l.Worker] == 0 {
 		delete(m.acceptors, l.Worker)
 	}

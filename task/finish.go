@@ -33,7 +33,7 @@ func (c Finish) apply(m *Machine) Result {
 	c.Again = min(c.Again, MaxTime)
 	r, refusal := m.reported(c.Key, c.Token, c.External)
 	if r == nil {
-		if r = m.store.get(c.Key); r != nil {
+		if r = m.find(c.Key); r != nil {
 			if e := m.task(r).Ended; e != nil && e.Token == c.Token && e.Finish == hashFinish(&c) {
 				return Result{Task: m.task(r), Repeated: true}
 			}

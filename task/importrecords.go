@@ -195,7 +195,7 @@ func (x *importer) task(t *Task) (Result, bool) {
 	if n.Role == RoleCleanup {
 		return Result{}, true // it belongs to a session of another cluster
 	}
-	if x.m.store.get(n.Key()) != nil {
+	if x.m.find(n.Key()) != nil {
 		return Result{}, true
 	}
 	x.rest(&n)
@@ -277,7 +277,7 @@ func (x *importer) rest(n *Task) {
 // importTask adds a task, and reports whether it did. A version that is not there cannot be pinned: the task will take the
 // active one, from its beginning.
 func (m *Machine) importTask(t *Task) bool {
-	if m.store.get(t.Key()) != nil || !m.importable(t) {
+	if m.find(t.Key()) != nil || !m.importable(t) {
 		return false // twice in one import, or of an operation that is not this one
 	}
 	b := m.behaviorRow(t.Namespace, t.Behavior)

@@ -7,6 +7,7 @@ import (
 	"github.com/taskrt/taskrt/task/blobs"
 	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/records"
+	"github.com/taskrt/taskrt/task/store"
 )
 
 // Machine is the replicated state machine. One writer calls Apply. Between two Applies any number of readers may call
@@ -17,9 +18,10 @@ type Machine struct {
 	state
 	known uint64 // the highest feature level that this build knows; no state
 
-	store     *store
+	store     *store.Store[Task]
 	behaviors map[behaviorName]*behaviorRow
 	byName    []*behaviorRow // sorted by namespace and name
+	numbered  []*behaviorRow // by Queues.Number; nil: none
 	modules   map[string]*Module
 	sessions  map[uint64]*sessionRow
 	workers   map[string]*sessionRow // by Session.Worker
@@ -128,7 +130,7 @@ func NewMachine(options ...Option) *Machine {
 	m := &Machine{
 		known: KnownLevel,
 
-		store:     newStore(),
+		store:     store.New[Task](form{}),
 		blobs:     blobs.New(func(r *blobs.Row) uint64 { return hashBlob(blobOf(r)) }),
 		behaviors: map[behaviorName]*behaviorRow{},
 		modules:   map[string]*Module{},
@@ -147,7 +149,7 @@ func NewMachine(options ...Option) *Machine {
 	for _, o := range options {
 		o(m)
 	}
-	m.board = queue.NewBoard(&m.store.rows, waiting{m})
+	m.board = queue.NewBoard(&m.store.Rows, waiting{m})
 	m.answers = answers.New[Result](keptForm{m})
 	m.boundAnswers()
 	for _, n := range m.namespaces { // order-free: the sum commutes
@@ -165,8 +167,8 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 		panic(fmt.Sprintf("task: entry %d of term %d after entry %d of term %d", h.Index, h.Term, m.index, m.term))
 	}
 	m.before = m.digestSum()
-	m.store.begin()
-	defer m.store.end()
+	m.store.Begin()
+	defer m.store.End()
 	m.entryRev, m.tickChange, m.steps, m.expected = m.rev, false, m.limits.Steps, len(ps)*m.perCommand/8
 	m.index = h.Index
 	m.now, m.leaseNow = max(m.now, h.Now), max(m.leaseNow, h.LeaseNow)
@@ -269,7 +271,7 @@ func (m *Machine) enter(b *behaviorRow, t *Task) {
 	t.Rev, t.CreatedRev = m.rev, m.rev
 	m.sum += m.hash(t)
 	m.referTask(nil, t)
-	r := m.store.add(b, t)
+	r := m.addRow(b, t)
 	m.enqueue(r)
 	m.settle(r)
 	m.emit(Event{Kind: TaskChanged, Task: t})
@@ -296,15 +298,15 @@ func (m *Machine) put(r *row, t *Task) {
 func (m *Machine) replace(r *row, t *Task) {
 	m.sum -= hashTask(m.task(r))
 	m.sum += m.hash(t)
-	former := m.store.rows.Look(r).Key
+	former := m.store.Rows.Look(r).Key
 	m.dequeue(r)
-	m.store.replace(r, t)
+	m.replaceRow(r, t)
 	m.enqueue(r)
-	if former != m.store.rows.Look(r).Key {
+	if former != m.store.Rows.Look(r).Key {
 		m.board.Settle(&m.of(r).Queues, former)
 	}
 	m.settle(r)
-	m.store.rows.Tidy(r)
+	m.store.Rows.Tidy(r)
 }
 
 // drop deletes the record of r (SPEC L9). A removal has a rev of its own, so that a watcher can say up to where it has
@@ -314,19 +316,35 @@ func (m *Machine) drop(r *row) {
 	t, b := m.task(r), m.of(r)
 	m.followRun(t, nil)
 	m.sum -= hashTask(t)
-	key := m.store.rows.Look(r).Key
+	key := m.store.Rows.Look(r).Key
 	m.dequeue(r)
 	m.board.Settle(&b.Queues, key)
-	m.store.remove(r, t)
+	m.store.Remove(r, t)
 	m.emit(Event{Kind: TaskRemoved, Task: t, Lease: t.Lease})
 	m.forgetBehavior(b)
 }
 
+// find returns the row of a task, or nil.
+func (m *Machine) find(k Key) *row { return m.store.Get(k.Namespace, k.ID) }
+
+// addRow keeps t, a new task of b.
+func (m *Machine) addRow(b *behaviorRow, t *Task) *row {
+	r := m.store.Add(b.Number, t)
+	r.Priority = t.Priority
+	return r
+}
+
+// replaceRow keeps t in the place of the record of r.
+func (m *Machine) replaceRow(r *row, t *Task) {
+	m.store.Replace(r, t)
+	r.Priority = t.Priority
+}
+
 // task returns the record of r.
-func (m *Machine) task(r *row) *Task { return m.store.task(r) }
+func (m *Machine) task(r *row) *Task { return m.store.Record(r) }
 
 // of returns the row of the behavior of r.
-func (m *Machine) of(r *row) *behaviorRow { return m.store.behaviors[r.Behavior] }
+func (m *Machine) of(r *row) *behaviorRow { return m.numbered[r.Behavior] }
 
 // hash returns hashTask(t), remembering it.
 func (m *Machine) hash(t *Task) uint64 {

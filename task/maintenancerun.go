@@ -212,7 +212,7 @@ func (m *Machine) putRun(i int, r *MaintenanceRun) {
 // maintenance verifies the records of runs.
 func (c *checker) maintenance() {
 	m, leased := c.m, uint64(0)
-	if r := m.store.get(MaintenanceKey()); r != nil && m.task(r).Lease != nil {
+	if r := m.find(MaintenanceKey()); r != nil && m.task(r).Lease != nil {
 		leased = m.task(r).Lease.Token
 	}
 	c.expect(len(m.runs) <= MaxRuns, "M4: %d runs", len(m.runs))

@@ -121,14 +121,14 @@ func (m *Machine) behaviorsIn(namespace string) []*behaviorRow {
 
 // enterDoomed lets a Tick find a run that a purge must cancel. leaveDoomed undoes this.
 func (m *Machine) enterDoomed(r *row) {
-	if t := m.task(r); t.CancelCode == "" && m.store.rows.Look(r).Doomed == 0 && m.of(r).space.space.Status == NamespaceIsPurging {
-		m.doomed.Push(int64(t.Lease.Token), t.Lease.Token, &m.store.rows.Extra(r).Doomed, r)
+	if t := m.task(r); t.CancelCode == "" && m.store.Rows.Look(r).Doomed == 0 && m.of(r).space.space.Status == NamespaceIsPurging {
+		m.doomed.Push(int64(t.Lease.Token), t.Lease.Token, &m.store.Rows.Extra(r).Doomed, r)
 	}
 }
 
 func (m *Machine) leaveDoomed(r *row) {
-	if m.store.rows.Look(r).Doomed != 0 {
-		m.doomed.Remove(&m.store.rows.Extra(r).Doomed)
+	if m.store.Rows.Look(r).Doomed != 0 {
+		m.doomed.Remove(&m.store.Rows.Extra(r).Doomed)
 	}
 }
 

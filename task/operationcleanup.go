@@ -32,7 +32,7 @@ func (m *Machine) makeCleanup(o *operationRow, of *Task, ended *Ended) {
 	x := o.operation
 	s := m.sessions[ended.Session]
 	k := Key{x.Namespace, x.taskID("cleanup:" + strconv.FormatUint(ended.Token, 10))}
-	if s == nil || s.ending || int64(s.cleanups.Len()) >= m.limits.Cleanups || !names.IsTask(k.ID) || m.store.get(k) != nil {
+	if s == nil || s.ending || int64(s.cleanups.Len()) >= m.limits.Cleanups || !names.IsTask(k.ID) || m.find(k) != nil {
 		m.cleanupDropped(o)
 		return
 	}

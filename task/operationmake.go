@@ -46,7 +46,7 @@ func (m *Machine) complete(r *operationRow) {
 func (m *Machine) runCompletion(r *operationRow) {
 	o := r.operation
 	b := m.behaviorRow(o.Namespace, o.Policy.Complete)
-	if former := m.store.get(o.completionKey()); former != nil {
+	if former := m.find(o.completionKey()); former != nil {
 		n := *m.task(former)
 		again(&n, max(m.now, 1), 0)
 		m.put(former, &n)

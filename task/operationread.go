@@ -71,7 +71,7 @@ func (m *Machine) OperationTasks(k Key, from int64, limit int, status Status) (t
 	o := r.operation
 	i := max(from, 0)
 	for end := min(o.Made, min(i, o.Made)+partitionLooks); i < end && len(tasks) < limit; i++ {
-		if x := m.store.get(o.partitionKey(i)); x != nil && (status == 0 || m.task(x).Status == status) {
+		if x := m.find(o.partitionKey(i)); x != nil && (status == 0 || m.task(x).Status == status) {
 			tasks = append(tasks, m.task(x))
 		}
 	}

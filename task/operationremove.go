@@ -37,14 +37,14 @@ func (m *Machine) removeSome(o *operationRow, n int64) int64 {
 	if done == n {
 		return done
 	}
-	if r := m.store.get(o.operation.completionKey()); r != nil {
+	if r := m.find(o.operation.completionKey()); r != nil {
 		m.drop(r)
 		done++
 	}
 	next := *o.operation
 	for ; done < n && next.Made > 0; done++ {
 		next.Made--
-		if r := m.store.get(next.partitionKey(next.Made)); r != nil {
+		if r := m.find(next.partitionKey(next.Made)); r != nil {
 			m.drop(r)
 		}
 	}

@@ -204,10 +204,10 @@ func (m *Machine) enterOperation(r *row) {
 		*o.counts.of(t)++
 	}
 	if in, key := o.queueOf(t); in != nil {
-		in.Push(key, t.CreatedRev, &m.store.rows.Extra(r).Part, r)
+		in.Push(key, t.CreatedRev, &m.store.Rows.Extra(r).Part, r)
 	}
 	if t.Bound != 0 && !t.Final() {
-		m.sessions[t.Bound].cleanups.Push(0, t.CreatedRev, &m.store.rows.Extra(r).Bound, r)
+		m.sessions[t.Bound].cleanups.Push(0, t.CreatedRev, &m.store.Rows.Extra(r).Bound, r)
 	}
 	m.schedule(o)
 }
@@ -226,10 +226,10 @@ func (m *Machine) leaveOperation(r *row) {
 		*o.counts.of(t)--
 	}
 	if in, _ := o.queueOf(t); in != nil {
-		in.Remove(&m.store.rows.Extra(r).Part)
+		in.Remove(&m.store.Rows.Extra(r).Part)
 	}
-	if m.store.rows.Look(r).Bound != 0 {
-		m.sessions[t.Bound].cleanups.Remove(&m.store.rows.Extra(r).Bound)
+	if m.store.Rows.Look(r).Bound != 0 {
+		m.sessions[t.Bound].cleanups.Remove(&m.store.Rows.Extra(r).Bound)
 	}
 	m.schedule(o)
 }

@@ -152,7 +152,7 @@ func taken(former *Operation) Result {
 // takenID returns an ID of the operation's partitions or its completion that another task has, or "". IDs of cleanups
 // are not known before: see makeCleanup.
 func (m *Machine) takenID(o *Operation) string {
-	if k := o.completionKey(); m.store.get(k) != nil {
+	if k := o.completionKey(); m.find(k) != nil {
 		return k.ID
 	}
 	if m.namespaces[o.Namespace].usage.Tasks == 0 {
@@ -160,7 +160,7 @@ func (m *Machine) takenID(o *Operation) string {
 	}
 	id := []byte(o.taskID("")) // one buffer for all: there may be a hundred thousand partitions
 	for i := range o.Partitions {
-		if id = strconv.AppendInt(id[:len(o.ID)+1], i, 10); m.store.get(Key{o.Namespace, string(id)}) != nil {
+		if id = strconv.AppendInt(id[:len(o.ID)+1], i, 10); m.find(Key{o.Namespace, string(id)}) != nil {
 			return string(id)
 		}
 	}

@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/binary"
 
+	"github.com/taskrt/taskrt/task/store"
 	"github.com/taskrt/taskrt/task/table"
 )
 
@@ -24,6 +25,7 @@ func packs(t *Task) bool {
 type packer struct {
 	b     []byte
 	since int64 // instants count from it
+	table *table.Names
 }
 
 func (p *packer) uint(x uint64)  { p.b = binary.AppendUvarint(p.b, x) }
@@ -58,92 +60,41 @@ func flag(b bool) byte {
 // isZero reports whether a payload is the absent one.
 func (p *Payload) isZero() bool { return p.Encoding == None && len(p.Data) == 0 && p.Blobs == nil }
 
-// pack writes t, a task of b, into the arena.
-func (s *store) pack(b *behaviorRow, t *Task) ref {
-	p := packer{b: s.scratch[:0], since: int64(t.CreatedAt)}
-	p.b = append(p.b, make([]byte, table.MaxLength)...) // room for the length
-	p.id(t.ID)
-	s.packNames(&p, t)
-	p.uint(uint64(b.Number))
+// form tells package store of Tasks.
+type form struct{}
+
+func (form) Key(t *Task) (namespace, id string) { return t.Namespace, t.ID }
+
+func (form) Created(t *Task) uint64 { return t.CreatedRev }
+
+func (form) Packs(t *Task) bool { return packs(t) }
+
+func (form) AppendNames(b []byte, names *table.Names, t *Task) []byte {
+	p := packer{b: b, table: names}
+	p.names(t)
+	return p.b
+}
+
+func (form) AppendBody(b []byte, t *Task) []byte {
+	p := packer{b: b, since: int64(t.CreatedAt)}
 	bits := fieldsOf(t)
 	p.uint(bits)
-	p.b = append(p.b, byte(t.Status)<<4|byte(t.Priority))
+	p.byte(byte(t.Status)<<4 | byte(t.Priority))
 	p.uint(t.Rev - t.CreatedRev)
 	p.int(int64(t.CreatedAt))
 	p.fields(t, bits)
-	s.scratch = p.b
-	at := s.arena.Write(p.b)
-	if cap(s.scratch) > table.ChunkBytes {
-		s.scratch = nil
-	}
-	return at
+	return p.b
 }
 
-// dropNames gives up the names of a packed record.
-func (s *store) dropNames(record []byte) {
-	u := unpacker{b: record[idLength(record):]}
-	for range u.uint() {
-		s.names.Drop(uint32(u.uint()))
+func (form) Read(of *store.Owner, id string, created uint64, names store.Names, body []byte) *Task {
+	u := unpacker{b: body, names: names}
+	bits := u.uint()
+	head := u.byte()
+	t := &Task{
+		Namespace: of.Namespace, ID: id, Behavior: of.Name, Status: Status(head >> 4), Priority: int8(head & 15),
+		Rev: created + u.uint(), CreatedRev: created, CreatedAt: Time(u.int()),
 	}
-}
-
-// namesOf yields the names of a packed record.
-func namesOf(record []byte) func(yield func(n uint64) bool) {
-	return func(yield func(n uint64) bool) {
-		u := unpacker{b: record[idLength(record):]}
-		for range u.uint() {
-			if !yield(u.uint()) {
-				return
-			}
-		}
-	}
-}
-
-// uuidLength is how long an ID is that is a UUID in lower case. It takes 17 bytes: 0, and the 16 that it is. Any other ID
-// follows its length.
-const uuidLength = 36
-
-// uuidDigits are where each of its bytes has its two digits.
-const uuidDigits = "\x00\x02\x04\x06\x09\x0b\x0e\x10\x13\x15\x18\x1a\x1c\x1e\x20\x22"
-
-func (p *packer) id(id string) {
-	if len(id) == uuidLength {
-		if uuid, ok := parseUUID((*[uuidLength]byte)([]byte(id))); ok {
-			p.b = append(append(p.b, 0), uuid[:]...)
-			return
-		}
-	}
-	p.text(id)
-}
-
-// parseUUID takes no branch for a digit: see idChars.
-func parseUUID(text *[uuidLength]byte) (uuid [16]byte, ok bool) {
-	var all byte
-	for i := range uuid {
-		at := uuidDigits[i]
-		hi, lo := digitValues[text[at]], digitValues[text[at+1]]
-		all |= hi | lo
-		uuid[i] = hi<<4 | lo
-	}
-	return uuid, all < 16 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-'
-}
-
-// digitValues are the values of hexadecimal digits in lower case; 255 for any other byte.
-const (
-	digitValues = noDigits + noDigits + noDigits +
-		"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\xff\xff\xff\xff\xff\xff" + noDigits + noDigits +
-		"\xff\x0a\x0b\x0c\x0d\x0e\x0f\xff\xff\xff\xff\xff\xff\xff\xff\xff" + noDigits +
-		noDigits + noDigits + noDigits + noDigits + noDigits + noDigits + noDigits + noDigits
-	noDigits = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
-)
-
-const hexDigits = "0123456789abcdef"
-
-// putUUID writes the text of a UUID.
-func putUUID(text *[uuidLength]byte, uuid []byte) {
-	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
-	for i, b := range uuid[:16] {
-		at := uuidDigits[i]
-		text[at], text[at+1] = hexDigits[b>>4], hexDigits[b&15]
-	}
+	u.since = int64(t.CreatedAt)
+	u.fields(t, bits)
+	return t
 }

@@ -98,8 +98,8 @@ func fieldsOf(x *Task) (has uint64) {
 // runs reports whether x has what only a running task has. What is packed does not know it.
 func runs(x *Task) bool { return x.Lease != nil || x.Resubmit != 0 || x.CancelCode != "" }
 
-// packNames writes the names of x, in the order in which unpacker.fields meets them.
-func (s *store) packNames(p *packer, x *Task) {
+// names writes the names of x, in the order in which unpacker.fields meets them.
+func (p *packer) names(x *Task) {
 	count := 0
 	if x.Error != nil {
 		count++
@@ -110,16 +110,16 @@ func (s *store) packNames(p *packer, x *Task) {
 	count += 3 * len(x.History)
 	p.uint(uint64(count))
 	if x.Error != nil {
-		p.uint(uint64(s.names.Use(x.Error.Code)))
+		p.uint(uint64(p.table.Use(x.Error.Code)))
 	}
 	if x.Version != "" {
-		p.uint(uint64(s.names.Use(x.Version)))
+		p.uint(uint64(p.table.Use(x.Version)))
 	}
 	for i := range x.History {
 		y := &x.History[i]
-		p.uint(uint64(s.names.Use(y.Worker)))
-		p.uint(uint64(s.names.Use(y.Node)))
-		p.uint(uint64(s.names.Use(y.Outcome)))
+		p.uint(uint64(p.table.Use(y.Worker)))
+		p.uint(uint64(p.table.Use(y.Node)))
+		p.uint(uint64(p.table.Use(y.Outcome)))
 	}
 }
 

@@ -137,7 +137,7 @@ func (p *planner) addLane(l *queue.Lane) {
 	if v == nil {
 		return
 	}
-	rows := &p.m.store.rows
+	rows := &p.m.store.Rows
 	if v.Module == "" {
 		if ring := p.Ring(b.Number); ring != nil {
 			p.AddExternal(l, rows, p.Group(b.space), p.budget(b), ring)
@@ -181,7 +181,7 @@ func (p *planner) bound() {
 
 // early gives acceptors tasks before their time.
 func (p *planner) early(r *plan.Ring) {
-	b := p.m.store.behaviors[r.Behavior]
+	b := p.m.numbered[r.Behavior]
 	p.Early(r, &b.Queues, p.Group(b.space), p.budget(b), func(r *row) (queue.Task, bool) {
 		t := p.task(r)
 		v := p.m.version(b, t.Version)

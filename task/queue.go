@@ -5,7 +5,16 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/task/queue"
+	"github.com/taskrt/taskrt/task/store"
+	"github.com/taskrt/taskrt/task/table"
 )
+
+// row is where one task stands: what the machine derives for it. It is in no snapshot.
+type row = queue.Row
+
+// heap is one from whose middle items are removed. Its ties are revs, tokens and the like, so that the order of two items never
+// depends on history.
+type heap[I any] = table.Heap[*table.Pos, uint64, I]
 
 type behaviorName struct{ namespace, name string }
 
@@ -34,7 +43,11 @@ func (m *Machine) behaviorRow(namespace, name string) *behaviorRow {
 			behaviorName: k, space: m.namespaces[namespace], Queues: queue.NewQueues(), pins: map[string]int64{}, held: map[string]int64{},
 		}
 		m.behaviors[k] = b
-		m.store.addBehavior(b)
+		b.Number = m.store.AddOwner(store.Owner{Namespace: namespace, Name: name})
+		if int(b.Number) == len(m.numbered) {
+			m.numbered = append(m.numbered, nil)
+		}
+		m.numbered[b.Number] = b
 		i, _ := m.findBehavior(k)
 		m.byName = slices.Insert(m.byName, i, b)
 	}
@@ -92,7 +105,7 @@ func (m *Machine) enqueue(r *row) {
 	b.tasks++
 	m.board.EnterKey(&b.Queues, r, &x)
 	if awaitsDeadline(t) {
-		m.deadlines.Push(int64(t.Deadline), t.CreatedRev, &m.store.rows.Extra(r).Deadline, r)
+		m.deadlines.Push(int64(t.Deadline), t.CreatedRev, &m.store.Rows.Extra(r).Deadline, r)
 	}
 	if t.Version != "" {
 		b.pins[t.Version]++
@@ -116,10 +129,10 @@ func (m *Machine) dequeue(r *row) {
 	case queue.Due:
 		m.leaveDue(r, &x)
 	default:
-		m.finalQueue(t, b).Remove(&m.store.rows, r)
+		m.finalQueue(t, b).Remove(&m.store.Rows, r)
 	}
 	r.Kind = queue.Nowhere
-	if e := m.store.rows.Has(r); e != nil {
+	if e := m.store.Rows.Has(r); e != nil {
 		if e.Key = nil; e.Deadline != 0 {
 			m.deadlines.Remove(&e.Deadline)
 		}
@@ -150,7 +163,7 @@ func (m *Machine) becomeEligible() {
 }
 
 // settle lets the key of r have as many tasks in lanes as it has slots for. It must follow every change of the key.
-func (m *Machine) settle(r *row) { m.board.Settle(&m.of(r).Queues, m.store.rows.Look(r).Key) }
+func (m *Machine) settle(r *row) { m.board.Settle(&m.of(r).Queues, m.store.Rows.Look(r).Key) }
 
 // enterDue lets r, whose time has come, wait for a worker: a cleanup in its session, and any other task where all
 // workers find it.

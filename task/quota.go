@@ -67,7 +67,7 @@ func (m *Machine) OverRate(c *Submit, before int64, at Time) (submits int64, ove
 	if n == nil || n.space.Quota.SubmitsPerSecond <= 0 {
 		return 0, nil
 	}
-	d := c.demand(m, m.store.get(Key{c.Namespace, c.ID}))
+	d := c.demand(m, m.find(Key{c.Namespace, c.ID}))
 	if d.submits > 0 && before+d.submits > n.space.level(max(at, m.now))/1000 {
 		over = n.space
 	}

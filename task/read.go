@@ -44,7 +44,7 @@ func (m *Machine) Digest() Digest { return Digest{Index: m.index, Sum: m.digestS
 
 // Task returns a record, or nil.
 func (m *Machine) Task(k Key) *Task {
-	if r := m.store.get(k); r != nil {
+	if r := m.find(k); r != nil {
 		return m.task(r)
 	}
 	return nil
@@ -54,11 +54,11 @@ func (m *Machine) Task(k Key) *Task {
 // the end. Tasks that are created or removed between two pages neither repeat nor hide others.
 func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
 	looked, last := 0, uint64(0)
-	for r := range m.store.from(f.After) {
+	for r := range m.store.From(f.After) {
 		if looked == f.Rows && looked > 0 {
 			return tasks, last
 		}
-		looked, last = looked+1, m.store.cell(r.ID).created
+		looked, last = looked+1, m.store.Created(r)
 		if !f.mayMatch(m.of(r), r) {
 			continue
 		}

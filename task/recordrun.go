@@ -22,7 +22,7 @@ func (c RecordRun) apply(m *Machine) Result {
 	if r, ok := c.Run.check(); !ok {
 		return r
 	}
-	t := m.task(m.store.get(MaintenanceKey()))
+	t := m.task(m.find(MaintenanceKey()))
 	next := c.Run
 	next.Run, next.Token, next.Worker, next.StartedAt = t.Attempt, c.Token, t.Lease.Worker, t.StartedAt
 	next.Ended, next.By = "", 0

@@ -6,7 +6,7 @@ type Remove struct {
 }
 
 func (c Remove) apply(m *Machine) Result {
-	r := m.store.get(c.Key)
+	r := m.find(c.Key)
 	if r == nil {
 		return m.missing(c.Key)
 	}

@@ -175,7 +175,7 @@ func (r *restorer) takeTask(t *Task) error {
 		return bad("tasks out of order at %s/%s", t.Namespace, t.ID)
 	}
 	r.last = t.CreatedRev
-	if !m.NamespaceExists(t.Namespace) || m.store.get(t.Key()) != nil {
+	if !m.NamespaceExists(t.Namespace) || m.find(t.Key()) != nil {
 		return bad("task %s/%s twice, or in an unknown namespace", t.Namespace, t.ID)
 	}
 	if err := t.check(); err != nil {
@@ -189,7 +189,7 @@ func (r *restorer) takeTask(t *Task) error {
 	if !packs(t) {
 		t = r.own(t)
 	}
-	m.store.add(m.behaviorRow(t.Namespace, t.Behavior), t)
+	m.addRow(m.behaviorRow(t.Namespace, t.Behavior), t)
 	return nil
 }
 
@@ -228,7 +228,7 @@ func (r *restorer) finish() (*Machine, error) {
 		{"processes", int64(processes), h.Processes},
 		{"keys", int64(keys), h.Keys},
 		{"answers", r.answers, h.Answers},
-		{"tasks", int64(m.store.order.Len()), h.Tasks},
+		{"tasks", int64(m.store.Len()), h.Tasks},
 		{"records", m.counts.Records, h.Records},
 		{"namespaces", r.namespaces, h.Namespaces},
 		{"operations", int64(len(m.operations)), h.Operations},
@@ -246,9 +246,9 @@ func (r *restorer) finish() (*Machine, error) {
 	if err := r.enterOperations(); err != nil {
 		return nil, err
 	}
-	m.store.begin()
-	defer m.store.end()
-	for row := range m.store.from(0) {
+	m.store.Begin()
+	defer m.store.End()
+	for row := range m.store.From(0) {
 		t := m.task(row)
 		if l := t.Lease; l != nil && !l.External() && m.sessions[l.Session] == nil {
 			return nil, bad("task %s/%s is leased to session %d, which is not there", t.Namespace, t.ID, l.Session)

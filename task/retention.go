@@ -36,7 +36,7 @@ func (c DropTasks) apply(m *Machine) Result {
 	var dropped int64
 	by := map[string]int64{} // by namespace
 	for i := range c.Tasks {
-		r := m.store.get(c.Tasks[i].Key)
+		r := m.find(c.Tasks[i].Key)
 		if r == nil || m.task(r).Rev != c.Tasks[i].Rev || !m.task(r).Final() || m.task(r).Role != RoleNone {
 			continue // it has changed since the run looked, or goes with its operation
 		}
@@ -128,7 +128,7 @@ func (m *Machine) trim(b *behaviorRow) int64 {
 // purgeTask removes a task of a behavior that is purged (SPEC B8), and reports whether it removed anything. A task of
 // an operation cannot go without the operation, so the operation is removed.
 func (m *Machine) purgeTask(k Key) bool {
-	r := m.store.get(k)
+	r := m.find(k)
 	if r == nil {
 		return false // it went with the operation of a task before it
 	}
@@ -145,7 +145,7 @@ func (m *Machine) purgeTask(k Key) bool {
 func (m *Machine) idle(b *behaviorRow, limit int64) []Key {
 	var keys []Key
 	for _, l := range [...]*queue.Line{&b.Excess, &b.Success, &b.Failure, &b.Due} {
-		for c := l.Cursor(&m.store.rows); c.Row != nil && int64(len(keys)) < limit; c.Next() {
+		for c := l.Cursor(&m.store.Rows); c.Row != nil && int64(len(keys)) < limit; c.Next() {
 			keys = append(keys, m.task(c.Row).Key())
 		}
 	}

@@ -20,7 +20,7 @@ func (c RetryTask) apply(m *Machine) Result {
 	if c.NotBefore < 0 || c.Delay < 0 || c.Deadline < 0 {
 		return invalid("not_before", "a time or delay is negative")
 	}
-	r := m.store.get(c.Key)
+	r := m.find(c.Key)
 	if r == nil {
 		return m.missing(c.Key)
 	}

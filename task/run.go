@@ -18,7 +18,7 @@ const (
 
 // leased returns the row of a task whose current lease is token's, or nil (SPEC L3).
 func (m *Machine) leased(k Key, token uint64) *row {
-	r := m.store.get(k)
+	r := m.find(k)
 	if r == nil || m.task(r).Lease == nil || m.task(r).Lease.Token != token {
 		return nil
 	}

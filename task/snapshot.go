@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/task/answers"
 	"github.com/taskrt/taskrt/task/blobs"
+	"github.com/taskrt/taskrt/task/store"
 )
 
 // Record is one record of a snapshot: *Head, *Namespace, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer,
@@ -94,7 +95,7 @@ type Frozen struct {
 	modules   []*Module
 	sessions  []*Session
 	answers   answers.Frozen[Result]
-	tasks     frozenTasks
+	tasks     store.Frozen[Task]
 	records   []frozenRecords
 
 	namespaces []*Namespace
@@ -108,7 +109,7 @@ type Frozen struct {
 // modules, sessions and processes. It copies no records. It counts as a write: no Apply or read may run beside it.
 func (m *Machine) Freeze() *Frozen {
 	f := &Frozen{
-		tasks: m.store.freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(),
+		tasks: m.store.Freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(),
 		instances: slices.Clone(m.instances.sorted), runs: slices.Clone(m.runs),
 	}
 	for _, n := range m.namespaces { // order-free: sorted below
@@ -132,7 +133,7 @@ func (m *Machine) Freeze() *Frozen {
 		Index: m.index, Term: m.term, Now: m.now, LeaseNow: m.leaseNow, Rev: m.rev, Token: m.token,
 		SessionID: m.sessionID, Sum: m.total(), Before: m.before, Digest: m.digestSum(), Limit: m.limits,
 		Behaviors: int64(len(f.behaviors)), Modules: int64(len(f.modules)), Sessions: int64(len(f.sessions)),
-		Processes: processes, Keys: keys, Answers: kept, Tasks: int64(m.store.order.Len()),
+		Processes: processes, Keys: keys, Answers: kept, Tasks: int64(m.store.Len()),
 		Records: m.counts.Records, Namespaces: int64(len(f.namespaces)), Operations: int64(len(f.operations)),
 		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.Len()), Runs: int64(len(f.runs)),
 		Floor: m.floor, Drained: m.DrainedNodes(), Level: m.level,
@@ -155,7 +156,7 @@ func (f *Frozen) Records(yield func(Record) bool) {
 	if !f.yieldAnswers(yield) || !yieldAll(f.operations, yield) || !yieldAll(f.instances, yield) || !f.yieldBlobs(yield) || !yieldAll(f.runs, yield) {
 		return
 	}
-	for t := range f.tasks.all {
+	for t := range f.tasks.All {
 		if !yield(t) {
 			return
 		}

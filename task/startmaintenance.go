@@ -15,7 +15,7 @@ func (c StartMaintenance) apply(m *Machine) Result {
 	if c.Supersede < 0 {
 		return invalid("supersede", "a run is a positive number")
 	}
-	r := m.store.get(MaintenanceKey())
+	r := m.find(MaintenanceKey())
 	if r == nil {
 		return noTask()
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/taskrt/taskrt/task/store"
 	"github.com/taskrt/taskrt/task/table"
 )
 
@@ -56,10 +57,10 @@ func someTask(random *rand.Rand, b *behaviorRow, id string, rev uint64) *Task {
 // TestStore compares the store with a list, and every frozen version with what it was when frozen.
 func TestStore(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	s := newStore()
+	s := store.New[Task](form{})
 	behaviors := []*behaviorRow{{behaviorName: behaviorName{"x", "one"}}, {behaviorName: behaviorName{"y", "two"}}}
 	for _, b := range behaviors {
-		s.addBehavior(b)
+		b.Number = s.AddOwner(store.Owner{Namespace: b.namespace, Name: b.name})
 	}
 	type entry struct {
 		row  *row
@@ -67,7 +68,7 @@ func TestStore(t *testing.T) {
 	}
 	var all []entry // by creation
 	type version struct {
-		frozen frozenTasks
+		frozen store.Frozen[Task]
 		tasks  []*Task
 	}
 	var versions []version
@@ -93,37 +94,37 @@ func TestStore(t *testing.T) {
 		case p < grow || len(all) == 0:
 			b := behaviors[n/7%2]
 			x := someTask(random, b, id(n/2*2+n/7%2), uint64(n+1)) // some have the ID of one in the other namespace
-			if s.get(x.Key()) != nil {
+			if s.Get(x.Namespace, x.ID) != nil {
 				continue
 			}
-			all = append(all, entry{s.add(b, x), x})
+			all = append(all, entry{s.Add(b.Number, x), x})
 		case p < grow+20:
 			e := &all[random.IntN(len(all))]
-			x := someTask(random, s.behaviors[e.row.Behavior], e.task.ID, e.task.CreatedRev)
+			x := someTask(random, behaviors[e.row.Behavior], e.task.ID, e.task.CreatedRev)
 			x.Rev += uint64(n)
-			s.replace(e.row, x)
+			s.Replace(e.row, x)
 			e.task = x
 		default:
 			i := random.IntN(len(all))
-			s.remove(all[i].row, all[i].task)
+			s.Remove(all[i].row, all[i].task)
 			all = slices.Delete(all, i, i+1)
 		}
 		if n%2000 == 0 {
-			versions = append(versions, version{s.freeze(), current()})
+			versions = append(versions, version{s.Freeze(), current()})
 		}
 	}
 	want := current()
 	got := func(rev uint64) (tasks []*Task) {
-		for r := range s.from(rev) {
-			tasks = append(tasks, s.task(r))
+		for r := range s.From(rev) {
+			tasks = append(tasks, s.Record(r))
 		}
 		return tasks
 	}
-	if !reflect.DeepEqual(got(0), want) || s.order.Len() != len(want) {
+	if !reflect.DeepEqual(got(0), want) || s.Len() != len(want) {
 		t.Fatalf("not the %d tasks", len(want))
 	}
 	for i, e := range all {
-		if s.get(e.task.Key()) != e.row {
+		if s.Get(e.task.Namespace, e.task.ID) != e.row {
 			t.Fatalf("%s is not found", e.task.ID)
 		}
 		if i%397 == 0 {
@@ -137,23 +138,15 @@ func TestStore(t *testing.T) {
 	}
 	for i, v := range versions {
 		var tasks []*Task
-		for x := range v.frozen.all {
+		for x := range v.frozen.All {
 			tasks = append(tasks, x)
 		}
 		if !reflect.DeepEqual(tasks, v.tasks) && len(tasks)+len(v.tasks) > 0 {
 			t.Errorf("frozen version %d has changed", i)
 		}
 	}
-	if full := s.order.Pages() * len(orderPage{}); full > 5*s.order.Len()+2*len(orderPage{}) {
-		t.Errorf("%d pages for %d tasks", s.order.Pages(), s.order.Len())
-	}
-	c := checker{m: &Machine{store: s}}
-	c.store()
-	if err := errors.Join(c.errs...); err != nil {
+	if err := s.Check(); err != nil {
 		t.Error(err)
-	}
-	if alive, dead := s.arena.Bytes(); dead > alive/4+2*table.DeadBytes {
-		t.Errorf("%d bytes are dead, %d alive", dead, alive)
 	}
 }
 

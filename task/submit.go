@@ -105,7 +105,7 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 	if r, ok := m.accepting(c.Namespace); !ok {
 		return nil, nil, r
 	}
-	r := m.store.get(Key{c.Namespace, c.ID})
+	r := m.find(Key{c.Namespace, c.ID})
 	name := c.Behavior
 	if c.Existing {
 		if r == nil {

@@ -19,8 +19,8 @@ func (m *Machine) oldestFinal(namespace string) *row {
 	var room [3]*queue.Line
 	for _, b := range m.behaviorsIn(namespace) {
 		for _, q := range b.sweepable(room[:0]) {
-			if r := q.Head(&m.store.rows); r != nil && (oldest == nil || q.Spot(&m.store.rows, r).Less(at)) {
-				oldest, at = r, q.Spot(&m.store.rows, r)
+			if r := q.Head(&m.store.Rows); r != nil && (oldest == nil || q.Spot(&m.store.Rows, r).Less(at)) {
+				oldest, at = r, q.Spot(&m.store.Rows, r)
 			}
 		}
 	}

@@ -63,7 +63,7 @@ func (c Txn) apply(m *Machine) Result {
 		made = append(made, s.made(s.carryOut(m, b, r)))
 	}
 	for i := range c.Updates {
-		made = append(made, c.Updates[i].carryOut(m, m.store.get(Key{c.Namespace, c.Updates[i].ID})))
+		made = append(made, c.Updates[i].carryOut(m, m.find(Key{c.Namespace, c.Updates[i].ID})))
 	}
 	for i := range c.Finishes {
 		made = append(made, c.Finishes[i].made(m.mustDo(c.Finishes[i])))
@@ -79,16 +79,16 @@ func (c *Txn) demand(m *Machine) demand {
 	var all demand
 	for i := range c.Submits {
 		s := &c.Submits[i]
-		all.add(s.demand(m, m.store.get(Key{c.Namespace, s.ID})))
+		all.add(s.demand(m, m.find(Key{c.Namespace, s.ID})))
 	}
 	for i := range c.Updates {
 		if u := &c.Updates[i]; u.Params != nil {
-			all.bytes += m.size(u.Params) - m.size(&m.task(m.store.get(Key{c.Namespace, u.ID})).Params)
+			all.bytes += m.size(u.Params) - m.size(&m.task(m.find(Key{c.Namespace, u.ID})).Params)
 		}
 	}
 	for i := range c.Deletes {
 		all.tasks--
-		all.bytes -= m.taskSize(m.task(m.store.get(Key{c.Namespace, c.Deletes[i].ID})))
+		all.bytes -= m.taskSize(m.task(m.find(Key{c.Namespace, c.Deletes[i].ID})))
 	}
 	return all
 }

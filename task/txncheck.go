@@ -117,7 +117,7 @@ func (k *txnChecker) because(kind, id string) {
 
 // task returns the task that a part names if it has the rev; nil with the reason noted if not. A rev of 0 is any.
 func (k *txnChecker) task(id string, rev uint64) *row {
-	r := k.m.store.get(Key{k.namespace, id})
+	r := k.m.find(Key{k.namespace, id})
 	switch {
 	case r == nil:
 		k.because(ReasonMissing, id)
@@ -131,7 +131,7 @@ func (k *txnChecker) task(id string, rev uint64) *row {
 
 // idle is task for a part that a running task does not allow.
 func (k *txnChecker) idle(id string, rev uint64) *row {
-	if r := k.m.store.get(Key{k.namespace, id}); r != nil && k.m.task(r).Status == Running {
+	if r := k.m.find(Key{k.namespace, id}); r != nil && k.m.task(r).Status == Running {
 		k.because(ReasonLeased, id)
 		return nil
 	}

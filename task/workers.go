@@ -24,7 +24,7 @@ func (m *Machine) BehaviorStats(namespace, name string) BehaviorStats {
 	s := BehaviorStats{
 		Due: int64(b.Due.Len()), Delayed: int64(b.Future.Len()) - b.Retrying, Retrying: b.Retrying, Running: b.running,
 	}
-	if r := b.Due.Head(&m.store.rows); r != nil {
+	if r := b.Due.Head(&m.store.Rows); r != nil {
 		s.Oldest = Time(r.At)
 	}
 	return s

@@ -62,12 +62,12 @@ func (m *model) packNames(s *source, x *structure) error {
 			write.add("if %s {", filled("x."+f.name, f.typ))
 		}
 		for _, name := range names {
-			write.add("p.uint(uint64(s.names.Use(%s)))", name)
+			write.add("p.uint(uint64(p.table.Use(%s)))", name)
 		}
 		write.add("}")
 	}
-	s.add("// packNames writes the names of x, in the order in which unpacker.fields meets them.")
-	s.add("func (s *store) packNames(p *packer, x *%s) {", x.name)
+	s.add("// names writes the names of x, in the order in which unpacker.fields meets them.")
+	s.add("func (p *packer) names(x *%s) {", x.name)
 	s.add("count := 0\n%sp.uint(uint64(count))\n%s}\n", count.body.String(), write.body.String())
 	return nil
 }

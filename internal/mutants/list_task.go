@@ -229,7 +229,7 @@ var taskMutants = []mutant{
 	// How tasks are kept.
 	{Name: "task-moved-record-lost", Dir: "task/table", In: "Arena.evacuate", Old: "*kept = a.write(", New: "_ = a.write(",
 		Pkg: "./task", Run: "TestStore$", Why: "a task whose chunk was compacted would be read from where nothing is"},
-	{Name: "task-names-kept", Dir: "task", In: "store.release", Old: "s.dropNames(s.arena.Record(at))", New: "_ = s.dropNames",
+	{Name: "task-names-kept", Dir: "task/store", In: "Store.release", Old: "s.names.Drop(uint32(n))", New: "_ = n",
 		Pkg: "./task", Run: "TestStore$", Why: "every worker that ever ran a task would stay in memory"},
 	{Name: "task-frozen-cell-written", Dir: "task/table", In: "Pages.Edit", Old: "at.epoch == p.epoch {", New: "at.epoch <= p.epoch {",
 		Pkg: "./task", Run: "TestStore$", Why: "a snapshot would change while it is written"},

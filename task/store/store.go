@@ -1,0 +1,304 @@
+// Package store keeps records of tasks: found by key, walked in order of creation, frozen without copying them. It is the seam behind
+// which records are kept without pointers, so that a collection of garbage does not grow with them. What a record says it does not know:
+// a Form packs records and reads them. Like package task it is pure.
+//
+// A record that cannot be packed, because its task runs, is kept as the *T that it is (live); any other one is packed into an arena, and
+// made anew for who looks at it. What a row's number leads to is a cell: where the record is now. Cells and the order of creation live in
+// pages that are cloned before they are written if a Frozen can see them (package table), so freezing copies tables of pages and chunks,
+// and nothing else.
+package store
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/taskrt/taskrt/task/hash"
+	"github.com/taskrt/taskrt/task/queue"
+	"github.com/taskrt/taskrt/task/table"
+)
+
+// Form is what a Store cannot know of records T.
+type Form[T any] interface {
+	Key(t *T) (namespace, id string)
+	Created(t *T) uint64 // rising, no two records have the same
+	Packs(t *T) bool     // whether it can be packed
+	// AppendNames appends the names in a packed record: how many there are, and a number of each, which names gives.
+	AppendNames(b []byte, names *table.Names, t *T) []byte
+	// AppendBody appends all else that the record says, besides its ID, when it was created and whose it is.
+	AppendBody(b []byte, t *T) []byte
+	// Read makes the record of an owner again. names and body may be kept: they never change.
+	Read(of *Owner, id string, created uint64, names Names, body []byte) *T
+}
+
+// Owner is whose records are: what very many of them have in common.
+type Owner struct{ Namespace, Name string }
+
+// Store holds records. Reads may run beside each other between End and Begin, not beside writes; Freeze is a write.
+type Store[T any] struct {
+	Rows    queue.Rows
+	index   table.Index
+	view[T]                    // what records are read from
+	cells   table.Pages[cells] // by the page of the row
+	order   orderTable         // rows in order of creation
+	spare   []uint32           // numbers of live that are free
+	left    []uint32           // numbers of owners that are free
+	scratch []byte             // of pack
+
+	open bool       // an entry is being applied: warm may be used
+	warm *queue.Row // looked at last in this entry
+	told *T         // its record
+}
+
+// pageRows is how many rows a page of anything kept for each of them has.
+const pageRows = table.PageRows
+
+// cell is what a snapshot needs of a row.
+type cell struct {
+	record  table.Ref
+	created uint64
+}
+
+// cells are those of a page of rows.
+type cells [pageRows]cell
+
+// orderTable holds rows by when they were created. Removal leaves its pages a quarter full on average.
+type orderTable = table.Sorted[uint64, table.Handle, orderPage]
+
+type orderPage = [284]table.Handle
+
+// live are records that are not packed.
+type live[T any] [pageRows]*T
+
+// view is what it takes to read records: the store's own, or a Frozen's.
+type view[T any] struct {
+	form   Form[T]
+	arena  table.Arena
+	live   table.Pages[live[T]]
+	names  table.Names
+	owners []Owner // by number; none for those that are free
+}
+
+// New returns an empty store.
+func New[T any](form Form[T]) *Store[T] {
+	s := &Store[T]{index: table.NewIndex(), view: view[T]{form: form, arena: table.NewArena()}}
+	s.Rows = queue.NewRows(func(h table.Handle) uint64 { return s.cell(h).created })
+	s.order = table.NewSorted[uint64, table.Handle, orderPage](table.Order[uint64, table.Handle]{
+		Key: func(h *table.Handle) uint64 { return s.cell(*h).created }, Compare: cmp.Compare[uint64],
+	})
+	return s
+}
+
+// Len returns how many records there are.
+func (s *Store[T]) Len() int { return s.order.Len() }
+
+// Get returns the row of a key, or nil.
+func (s *Store[T]) Get(namespace, id string) *queue.Row {
+	h := s.index.Find(hashKey(namespace, id), func(h table.Handle) bool {
+		return s.hasID(s.cell(h).record, id) && s.owners[s.Rows.Row(h).Behavior].Namespace == namespace
+	})
+	if h == 0 {
+		return nil
+	}
+	return s.Rows.Row(h)
+}
+
+// hashKey is not part of any contract: it orders nothing that anybody sees.
+func hashKey(namespace, id string) uint64 {
+	h := hash.New(0)
+	h.Str(id)
+	h.Str(namespace)
+	return h.Sum()
+}
+
+// hashOf returns the hash of the key of a row.
+func (s *Store[T]) hashOf(h table.Handle) uint64 {
+	x := hash.New(0)
+	s.hashID(&x, s.cell(h).record)
+	x.Str(s.owners[s.Rows.Row(h).Behavior].Namespace)
+	return x.Sum()
+}
+
+func (s *Store[T]) cell(h table.Handle) *cell { return &s.cells.At(int(h / pageRows))[h%pageRows] }
+
+// writableCell returns the cell of a row to be written before the next freeze.
+func (s *Store[T]) writableCell(h table.Handle) *cell {
+	return &s.cells.Edit(int(h / pageRows))[h%pageRows]
+}
+
+// Created returns when the task of r was created.
+func (s *Store[T]) Created(r *queue.Row) uint64 { return s.cell(r.ID).created }
+
+// Record returns the record of r. Between two entries many may call it at once: it keeps nothing then.
+func (s *Store[T]) Record(r *queue.Row) *T {
+	if s.warm == r {
+		return s.told
+	}
+	t := s.view.record(s.cell(r.ID))
+	if s.open {
+		s.warm, s.told = r, t
+	}
+	return t
+}
+
+// Begin and End are called around an entry.
+func (s *Store[T]) Begin() { s.open = true }
+
+// End is called after an entry.
+func (s *Store[T]) End() { s.open, s.warm, s.told = false, nil, nil }
+
+// AddOwner returns a number for an owner; DropOwner takes it back when no record of the owner is left.
+func (s *Store[T]) AddOwner(o Owner) uint32 {
+	if last := len(s.left) - 1; last >= 0 {
+		n := s.left[last]
+		s.left = s.left[:last]
+		s.owners[n] = o
+		return n
+	}
+	s.owners = append(s.owners, o)
+	return uint32(len(s.owners) - 1)
+}
+
+// DropOwner undoes AddOwner.
+func (s *Store[T]) DropOwner(n uint32) {
+	s.owners[n] = Owner{}
+	s.left = append(s.left, n)
+}
+
+// Add makes a row for the record t of an owner, created after every other.
+func (s *Store[T]) Add(owner uint32, t *T) *queue.Row {
+	r := s.Rows.Add()
+	if no := int(r.ID / pageRows); !s.cells.Has(no) {
+		s.cells.Put(no)
+	}
+	r.Behavior = owner
+	created := s.form.Created(t)
+	*s.writableCell(r.ID) = cell{s.keep(owner, t), created}
+	s.index.Insert(hashKey(s.form.Key(t)), r.ID, s.hashOf)
+	s.order.Append(created, r.ID)
+	s.heat(r, t)
+	return r
+}
+
+// heat notes that t is the record of r now.
+func (s *Store[T]) heat(r *queue.Row, t *T) {
+	if s.open {
+		s.warm, s.told = r, t
+	}
+}
+
+// Replace makes t the record of r.
+func (s *Store[T]) Replace(r *queue.Row, t *T) {
+	c := s.writableCell(r.ID)
+	former := c.record
+	c.record = s.keep(r.Behavior, t)
+	s.release(former)
+	s.heat(r, t)
+	s.arena.Compact(s.kept)
+}
+
+// Remove takes r out, whose record is t. The row may become another task's.
+func (s *Store[T]) Remove(r *queue.Row, t *T) {
+	c := s.writableCell(r.ID)
+	s.release(c.record)
+	s.index.Delete(hashKey(s.form.Key(t)), r.ID)
+	s.order.Remove(c.created)
+	*c = cell{}
+	if s.warm == r {
+		s.warm, s.told = nil, nil
+	}
+	if no := int(r.ID / pageRows); s.Rows.Remove(r) {
+		s.cells.Drop(no)
+	}
+	s.arena.Compact(s.kept)
+}
+
+// From yields the rows of what was created after that, in order of creation.
+func (s *Store[T]) From(created uint64) iter.Seq[*queue.Row] {
+	return func(yield func(*queue.Row) bool) {
+		for h := range s.order.After(created) {
+			if !yield(s.Rows.Row(*h)) {
+				return
+			}
+		}
+	}
+}
+
+// refLive is set in a Ref that is a place in live.
+const refLive table.Ref = 1 << 63
+
+// isLive returns the place in live, if the record is there.
+func isLive(r table.Ref) (uint32, bool) { return uint32(r), r&refLive != 0 }
+
+// keep stores the record t of an owner and returns where.
+func (s *Store[T]) keep(owner uint32, t *T) table.Ref {
+	if s.form.Packs(t) {
+		return s.pack(owner, t)
+	}
+	if len(s.spare) == 0 {
+		for i := range pageRows {
+			s.spare = append(s.spare, uint32((s.live.Len()+1)*pageRows-1-i))
+		}
+		s.live.Put(s.live.Len())
+	}
+	last := len(s.spare) - 1
+	i := s.spare[last]
+	s.spare = s.spare[:last]
+	s.live.Edit(int(i / pageRows))[i%pageRows] = t
+	return refLive | table.Ref(i)
+}
+
+// release gives up the place of a record.
+func (s *Store[T]) release(at table.Ref) {
+	if i, ok := isLive(at); ok {
+		s.live.Edit(int(i / pageRows))[i%pageRows] = nil
+		s.spare = append(s.spare, i)
+		return
+	}
+	for n := range namesOf(s.arena.Record(at)).All {
+		s.names.Drop(uint32(n))
+	}
+	s.arena.Free(at)
+}
+
+// owner returns the row whose record is at a place, or nil if it is dead: a record is alive if the row of its key has it.
+func (s *Store[T]) owner(at table.Ref, record []byte) *queue.Row {
+	r := s.Get(s.owners[ownerOf(record)].Namespace, recordID(record))
+	if r == nil || s.cell(r.ID).record != at {
+		return nil
+	}
+	return r
+}
+
+// kept returns where the row says that its record is at a place, to be written, or nil if the record is dead.
+func (s *Store[T]) kept(at table.Ref, record []byte) *table.Ref {
+	if r := s.owner(at, record); r != nil {
+		return &s.writableCell(r.ID).record
+	}
+	return nil
+}
+
+// Frozen are the records at one index. They may be read from another goroutine while the store goes on.
+type Frozen[T any] struct {
+	view[T]
+	order table.Frozen[table.Handle, orderPage]
+	cells table.Pages[cells]
+}
+
+// Freeze returns the records as they are and will stay; the store clones a page before it writes it next.
+func (s *Store[T]) Freeze() Frozen[T] {
+	v := view[T]{s.form, s.arena.Freeze(), s.live.Freeze(), s.names.Freeze(), slices.Clone(s.owners)}
+	return Frozen[T]{view: v, order: s.order.Freeze(), cells: s.cells.Freeze()}
+}
+
+// Len returns how many records there are.
+func (f *Frozen[T]) Len() int { return f.order.Len() }
+
+// All yields the records in order of creation.
+func (f *Frozen[T]) All(yield func(*T) bool) {
+	for h := range f.order.All {
+		if !yield(f.record(&f.cells.At(int(*h / pageRows))[*h%pageRows])) {
+			return
+		}
+	}
+}
