@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/taskrt/taskrt/task/exclusive"
 )
 
 // part says what is wrong with t as a task of its operation o, or nothing. An imported task has yet to take its
@@ -92,7 +94,7 @@ func (c *checker) operation(o *operationRow) *operationRow {
 // operations verifies every operation, and the lists that it stands in, against the recount.
 func (c *checker) operations() {
 	m, x := c.m, &c.m.fanout
-	busy, listed := 0, map[exclusion]int{}
+	busy, running := 0, exclusive.Table[*operationRow]{}
 	held := map[*behaviorRow]map[string]int64{}
 	for k, o := range m.operations { // order-free: sums commute, and any violation will do
 		c.expect(o.operation.Key() == k, "operation %v is called %v", k, o.operation.Key())
@@ -107,24 +109,14 @@ func (c *checker) operations() {
 			}
 			held[b][o.operation.Version]++
 		}
-		if o.operation.Final() {
-			continue
-		}
-		names := map[exclusion]bool{}
-		for _, name := range o.operation.exclusions() {
-			if !names[name] {
-				listed[name]++
-			}
-			names[name] = true
-			c.expect(slices.Contains(x.running[name], o), "O2: %s: nobody knows that it runs", k.ID)
+		if !o.operation.Final() {
+			running.Enter(o.operation.terms(), o.operation.CreatedRev, o)
 		}
 	}
-	for name, rows := range x.running { // order-free: any violation will do
-		c.expect(len(rows) > 0 && len(rows) == listed[name] && c.ordered(rows), "O2: %d operations under %v, recounted %d", len(rows), name, listed[name])
-	}
-	c.expect(len(x.running) == len(listed), "O2: %d lists of running operations, recounted %d", len(x.running), len(listed))
+	err := x.running.Check(&running)
+	c.expect(err == nil, "%v", err)
 	c.expect(x.busy.Len() == busy, "%d operations with work, recounted %d", x.busy.Len(), busy)
-	err := x.busy.Check()
+	err = x.busy.Check()
 	c.expect(err == nil, "busy: %v", err)
 	c.expect(len(x.ordered) == len(m.operations) && c.ordered(x.ordered), "order of operations")
 	spaced := 0

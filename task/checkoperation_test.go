@@ -123,10 +123,12 @@ func TestCheckSeesOperations(t *testing.T) {
 		"not listed":           func(m *Machine) { m.fanout.ordered = m.fanout.ordered[1:] },
 		"not in the namespace": func(m *Machine) { m.fanout.spaces["shop"] = nil },
 		"exclusion lost": func(m *Machine) {
-			delete(m.fanout.running, exclusion{alonePerTarget, DefaultNamespace, "going", "work", ""})
+			o := op(m, "going").operation
+			m.fanout.running.Leave(o.terms(), o.CreatedRev)
 		},
 		"exclusion left": func(m *Machine) {
-			m.fanout.running[exclusion{alonePerTarget, DefaultNamespace, "ended", "work", ""}] = []*operationRow{op(m, "ended")}
+			r := op(m, "ended")
+			m.fanout.running.Enter(r.operation.terms(), r.operation.CreatedRev, r)
 		},
 		"version let go":    func(m *Machine) { work(m).held["v"]-- },
 		"version held":      func(m *Machine) { work(m).held["w"] = 1 },

@@ -124,14 +124,10 @@ func (x *importer) alone(o *Operation) (Result, bool) {
 	if r, ok := x.m.excluded(o); ok {
 		return r, false
 	}
-	for _, name := range o.enemies() {
-		if x.running[name] {
-			return invalid("operations", fmt.Sprintf("operation %s is excluded by one before it", o.ID)), false
-		}
+	if _, excluded := x.running.Excluding(o.terms()); excluded {
+		return invalid("operations", fmt.Sprintf("operation %s is excluded by one before it", o.ID)), false
 	}
-	for _, name := range o.exclusions() {
-		x.running[name] = true
-	}
+	x.running.Enter(o.terms(), uint64(len(x.operations)), struct{}{})
 	return Result{}, true
 }
 

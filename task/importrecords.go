@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/taskrt/taskrt/task/exclusive"
 	"github.com/taskrt/taskrt/task/names"
 )
 
@@ -18,7 +19,7 @@ const (
 // apply checks all records before it takes up any: one that is wrong, needs what is not there or is over a quota refuses
 // them all. Their names stay, and what they say of the past; revs, tokens and leases are this cluster's.
 func (c ImportRecords) apply(m *Machine) Result {
-	x := importer{m: m, namespace: c.Namespace, seen: map[string]bool{}, running: map[exclusion]bool{}}
+	x := importer{m: m, namespace: c.Namespace, seen: map[string]bool{}}
 	if r, ok := x.check(&c); !ok {
 		return r
 	}
@@ -64,8 +65,8 @@ type importer struct {
 	operations []*Operation
 	tasks      []*Task
 
-	seen    map[string]bool    // IDs of operations
-	running map[exclusion]bool // what they stand under
+	seen    map[string]bool // IDs of operations
+	running exclusive.Table[struct{}]
 }
 
 func (x *importer) check(c *ImportRecords) (Result, bool) {

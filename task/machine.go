@@ -141,7 +141,7 @@ func NewMachine(options ...Option) *Machine {
 
 		namespaces: newNamespaces(),
 		operations: map[Key]*operationRow{},
-		fanout:     operationIndex{spaces: map[string][]*operationRow{}, running: map[exclusion][]*operationRow{}},
+		fanout:     operationIndex{spaces: map[string][]*operationRow{}},
 		accepts:    map[acceptName][]*row{},
 		acceptors:  map[string]int64{},
 	}

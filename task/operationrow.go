@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/taskrt/taskrt/task/exclusive"
 	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/table"
 )
@@ -30,7 +31,7 @@ type operationIndex struct {
 	ordered []*operationRow // by CreatedRev
 	spaces  map[string][]*operationRow
 	busy    heap[*operationRow] // that have work for Ticks, by CreatedRev
-	running map[exclusion][]*operationRow
+	running exclusive.Table[*operationRow]
 }
 
 // operation returns the key of the operation of task t.
@@ -55,7 +56,7 @@ func (m *Machine) enterOperationRecord(r *operationRow) {
 	o, x := r.operation, &m.fanout
 	m.operations[o.Key()] = r
 	x.ordered = insertOperation(x.ordered, r)
-	enlist(x.spaces, o.Namespace, r)
+	x.spaces[o.Namespace] = insertOperation(x.spaces[o.Namespace], r)
 	for _, b := range m.behaviorsOf(o) {
 		b.held[o.Version]++
 	}
@@ -104,7 +105,9 @@ func (m *Machine) dropOperation(r *operationRow) {
 	}
 	delete(m.operations, o.Key())
 	x.ordered = removeOperation(x.ordered, r)
-	unlist(x.spaces, o.Namespace, r)
+	if x.spaces[o.Namespace] = removeOperation(x.spaces[o.Namespace], r); len(x.spaces[o.Namespace]) == 0 {
+		delete(x.spaces, o.Namespace)
+	}
 	m.emit(Event{Kind: OperationRemoved, Operation: o})
 	for _, b := range m.behaviorsOf(o) {
 		if b.held[o.Version]--; b.held[o.Version] == 0 {
@@ -130,17 +133,6 @@ func removeOperation(rows []*operationRow, r *operationRow) []*operationRow {
 		return rows
 	}
 	return slices.Delete(rows, i, i+1)
-}
-
-// enlist adds r to the list of that name; unlist undoes it, and forgets a list that is empty.
-func enlist[K comparable](lists map[K][]*operationRow, name K, r *operationRow) {
-	lists[name] = insertOperation(lists[name], r)
-}
-
-func unlist[K comparable](lists map[K][]*operationRow, name K, r *operationRow) {
-	if lists[name] = removeOperation(lists[name], r); len(lists[name]) == 0 {
-		delete(lists, name)
-	}
 }
 
 // firstAfter returns the index of the first operation that was created after rev.

@@ -17,7 +17,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "the first of a key in T4 order would wait for a later one"},
 	{Name: "task-limits-of-the-former-version", Dir: "task/queue", In: "Board.SetLimits", Old: "q.Limits = next; clear(q.Keys)", New: "clear(q.Keys)",
 		Pkg: "./task", Run: "TestScripts$", Why: "a new limit would not hold for the tasks that are there (L11)"},
-	{Name: "task-key-of-the-removed-kept", Dir: "task", In: "Machine.drop", Old: "m.dequeue(r); m.board.Settle(&b.Queues, key); m.store.remove(r, t)", New: "m.dequeue(r); _ = key; m.store.remove(r, t)",
+	{Name: "task-key-of-the-removed-kept", Dir: "task", In: "Machine.drop", Old: "m.dequeue(r); m.board.Settle(&b.Queues, key); m.store.Remove(r, t)", New: "m.dequeue(r); _ = key; m.store.Remove(r, t)",
 		Pkg: "./task", Run: "TestScripts$", Why: "a removed task would keep its key for ever (L11)"},
 	{Name: "task-early-over-the-key", Dir: "task", In: "Machine.permit", Old: ", r.Kind == queue.Future && b.spare(t) <= 0:", New: ":",
 		Pkg: "./task", Run: "TestScripts$", Why: "a task taken early would break the limit of its key (L11, J2)"},

@@ -22,7 +22,7 @@ var namespaceMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "the name of a PURGED namespace may be created again (N1)"},
 	{Name: "ns-import-keeps-lease", Dir: "task", In: "importer.rest", Old: "n.Status, n.NotBefore, n.DueSince = Created, max(x.m.now, 1), 0", New: "n.Status, n.NotBefore, n.DueSince = Created, n.NotBefore, 0",
 		Pkg: "./task", Run: "TestScripts$", Why: "what ran when it was exported is due now (M5)"},
-	{Name: "ns-import-overwrites", Dir: "task", In: "Machine.importTask", Old: "if m.store.get(t.Key()) != nil || !m.importable(t) {", New: "if !m.importable(t) {",
+	{Name: "ns-import-overwrites", Dir: "task", In: "Machine.importTask", Old: "if m.find(t.Key()) != nil || !m.importable(t) {", New: "if !m.importable(t) {",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "an import would put a second task under an ID (M5)"},
 	{Name: "ns-import-half", Dir: "task", In: "ImportRecords.apply", Old: "if r := m.charge(c.Namespace, x.demand); r.Code != OK {", New: "if r := m.charge(c.Namespace, demand{}); r.Code != OK {",
 		Pkg: "./task", Run: "TestScripts$", Why: "an import would pass the quotas (M5, N1)"},

@@ -2,9 +2,9 @@ package main
 
 // operationMutants sabotage operations (SPEC section 7).
 var operationMutants = []mutant{
-	{Name: "op-exclusion-ends-with-removal", Dir: "task", In: "Machine.excluded", Old: "if oldest == nil { return Result{}, false", New: "if oldest == nil || oldest.Removing { return Result{}, false",
+	{Name: "op-exclusion-ends-with-removal", Dir: "task", In: "Machine.excluded", Old: "if !ok { return Result{}, false", New: "if !ok || r.operation.Removing { return Result{}, false",
 		Pkg: "./internal/sim", Run: "TestScripts$", Why: "an operation would start while runs of the one before it go on (O2)"},
-	{Name: "op-incompatible-one-way", Dir: "task", In: "Operation.enemies", Old: "return o.byPolicy(names, ofBehavior, ofObject, ofBehavior)", New: "return o.byPolicy(names, ofBehavior, ofObject, ofObject)",
+	{Name: "op-incompatible-one-way", Dir: "task/exclusive", In: "Terms.enemies", Old: "return t.byPolicy(names, ofBehavior, ofObject, ofBehavior)", New: "return t.byPolicy(names, ofBehavior, ofObject, ofObject)",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "an incompatible operation would start after the one that cannot stand it (O2)"},
 	{Name: "op-instance-starts-over", Dir: "task", In: "Machine.nextInstance", Old: "next = former.Last + 1", New: "next = former.Last",
 		Pkg: "./task", Run: "TestScripts$", Why: "two operations would have the same number (O2)"},
