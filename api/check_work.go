@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/api/internal/scan"
+	"github.com/taskrt/taskrt/internal/clip"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/blobs"
 )
@@ -143,7 +144,7 @@ func (e *ReportError) check() *Error {
 	if !own && !slices.Contains(hostCodes, e.Code) {
 		return rangeError("code", MaxCode, "must be 1 to %d of a-z 0-9 . _ -, or one of %s", MaxCode, strings.Join(hostCodes, ", "))
 	}
-	e.Message = task.Clip(e.Message, MaxMessage) // not refused: however long its message is, the attempt has failed
+	e.Message = clip.Text(e.Message, MaxMessage) // not refused: however long its message is, the attempt has failed
 	return checkInline("details", &e.Details)
 }
 

@@ -248,6 +248,9 @@ type Task struct {
 	Excess bool `cbor:"35,keyasint,omitempty" field:"bit=20"`
 }
 
+// MaxMessage bounds the message of an error in bytes.
+const MaxMessage = 4 << 10
+
 // Role is what a task does for the operation that made it.
 type Role uint8
 

@@ -192,7 +192,7 @@ func (s *session) lastResortLocked(r *run, a stream.Ack) {
 	r.seq++
 	e := &task.Error{Code: task.CodeHandlerError, Message: "the outcome was refused: " + string(a.Code) + " " + a.Message}
 	if a.Code == stream.ChildRefused {
-		e = &task.Error{Code: task.CodeChildRefused, Message: clip(a.Message), Retryable: true} // later the child may be taken
+		e = &task.Error{Code: task.CodeChildRefused, Message: clipped(a.Message), Retryable: true} // later the child may be taken
 	}
 	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{Key: r.key, Token: r.token, Seq: r.seq, Fuel: r.fuel, Error: e, Progress: r.last}})
 	s.nudge()

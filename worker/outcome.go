@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 
+	"github.com/taskrt/taskrt/internal/clip"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
@@ -60,7 +61,7 @@ func (r *run) succeeded(out *runtime.Outcome) stream.Report {
 		result = task.Payload{Encoding: task.JSON, Data: []byte("null")}
 		if err := r.s.w.schemas.Check(r.a.Policy.ResultSchema, result.Data); err != nil {
 			return r.finish(task.Payload{}, &task.Error{
-				Code: task.CodeHandlerError, Message: clip("the result does not match the behavior's result_schema: " + err.Error()),
+				Code: task.CodeHandlerError, Message: clipped("the result does not match the behavior's result_schema: " + err.Error()),
 			})
 		}
 	}
@@ -97,13 +98,13 @@ func cancelled(message string) *task.Error {
 	if message == "" {
 		message = "cancelled"
 	}
-	return &task.Error{Code: task.CodeCancelled, Message: clip(message)}
+	return &task.Error{Code: task.CodeCancelled, Message: clipped(message)}
 }
 
 // failure makes the error of a failed run. The behavior's policy decides about errors of the host (SPEC R2, T5).
 func (r *run) failure(out *runtime.Outcome) *task.Error {
 	p := r.a.Policy
-	e := &task.Error{Code: out.Code, Message: clip(out.Message), Retryable: out.Retryable}
+	e := &task.Error{Code: out.Code, Message: clipped(out.Message), Retryable: out.Retryable}
 	if e.Code == "" {
 		e.Code = task.CodeHandlerError
 	}
@@ -118,7 +119,7 @@ func (r *run) failure(out *runtime.Outcome) *task.Error {
 	if len(out.Details) > 0 {
 		if int64(len(out.Details)) > min(p.Limits.ResultBytes, maxInline) {
 			const note = " (details dropped: too large)"
-			e.Message = task.Clip(out.Message, task.MaxMessage-len(note)) + note
+			e.Message = clip.Text(out.Message, task.MaxMessage-len(note)) + note
 		} else {
 			e.Details = payload(out.Details)
 		}
@@ -126,5 +127,5 @@ func (r *run) failure(out *runtime.Outcome) *task.Error {
 	return e
 }
 
-// clip bounds a message, and makes it UTF-8. The log of every node would refuse another message.
-func clip(s string) string { return task.Clip(s, task.MaxMessage) }
+// clipped bounds a message, and makes it UTF-8. The log of every node would refuse another message.
+func clipped(s string) string { return clip.Text(s, task.MaxMessage) }

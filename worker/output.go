@@ -163,7 +163,7 @@ func (r *run) storeAgain(rep stream.Report) {
 	again.Seq, again.Result = r.seq, o.payload
 	if err != nil {
 		again.Result, again.Again, again.InTxn, rep.Children = task.Payload{}, 0, false, nil
-		again.Error = &task.Error{Code: task.CodeHandlerError, Retryable: true, Message: clip("the result was lost: " + err.Error())}
+		again.Error = &task.Error{Code: task.CodeHandlerError, Retryable: true, Message: clipped("the result was lost: " + err.Error())}
 	}
 	rep.Finish = &again
 	s.addLocked(r, lastReport, rep)

@@ -11,14 +11,14 @@ import (
 // "..." stands for everything below it in the drawing. A new package needs a line here.
 var arrows = map[string][]string{
 	"abi":       {},
-	"api":       {"api/internal/scan", "task", "task/blobs", "internal/jsontext"},
+	"api":       {"api/internal/scan", "task", "task/blobs", "internal/clip", "internal/jsontext"},
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
 	"raftstore": {"raftstore/guard", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "task", "task/wire", "internal/idle", "internal/mux"},
 	"runtime":   {"abi", "runtime/codecache", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/manifest", "runtime/memory", "runtime/meter", "runtime/upload", "runtime/wasi", "runtime/wasmbin"},
 	"task":      {"task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
-	"worker":    {"abi", "runtime", "runtime/manifest", "task", "task/blobs", "worker/stream", "internal/durable", "internal/idle"},
+	"worker":    {"abi", "runtime", "runtime/manifest", "task", "task/blobs", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
 	"node":      {"api", "api/children", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 	"node/identity":      {"api", "task", "internal/jsontext"},
 	"node/lead":          {"abi", "api", "node/accept", "node/logs", "node/maintain", "node/view", "node/watch", "raftstore", "runtime", "task", "worker/stream", "internal/idle", "internal/mux"},
 	"node/logs":          {"task", "internal/strays"},
-	"node/maintain":      {"task", "node/logs"},
+	"node/maintain":      {"task", "node/logs", "internal/clip"},
 	"node/peers":         {"api", "node/logs", "node/maintain", "node/watch", "task", "internal/idle", "internal/mux"},
 	"node/policy":        {"runtime/manifest", "task"},
 	"node/service":       {"api", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "task/blobs", "task/names", "internal/idle"},
@@ -90,6 +90,7 @@ var arrows = map[string][]string{
 	"worker/child":      {"runtime", "runtime/upload", "task", "worker", "worker/stream", "internal/idle", "internal/subproc"},
 	"internal/subproc":  {},
 	"worker/stream":     {"task", "task/wire", "task/wire/head"},
+	"internal/clip":     {},
 	"internal/durable":  {},
 	"internal/idle":     {},
 	"internal/jsontext": {},

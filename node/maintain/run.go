@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/taskrt/taskrt/internal/clip"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -142,7 +143,7 @@ func (r *Run) message(failed error) string {
 		}
 		text += note
 	}
-	return task.Clip(text, maxMessage)
+	return clip.Text(text, maxMessage)
 }
 
 // work marks, scans and deletes. Nothing is deleted before everything has been marked and scanned (SPEC M3).
