@@ -90,7 +90,7 @@ func (c *checker) namespace(name string, n *namespaceRow) {
 		return
 	}
 	c.expect(n.usage == Usage{} && len(m.behaviorsIn(name)) == 0 && m.records[name] == nil, "N1: the namespace %s is PURGED, and something of it is left", name)
-	for _, x := range m.instances.sorted {
+	for _, x := range m.instances.Rows {
 		c.expect(x.Namespace != name, "N1: the namespace %s is PURGED, and numbers its operations", name)
 	}
 }

@@ -152,7 +152,7 @@ func (c *checker) operationRow(o *operationRow) {
 		c.Heap(x.ID, h)
 	}
 	c.expect((o.busy != 0) == m.hasWork(o), "O1: operation %s: has work, and nobody knows, or the other way round", x.ID)
-	last := m.instances.get(instanceName{x.Namespace, x.Behavior, x.Target})
+	last := m.instances.Get(instanceName{x.Namespace, x.Behavior, x.Target})
 	c.expect(last != nil && last.Last >= x.Instance, "O2: operation %s: instance %d", x.ID, x.Instance)
 	if x.Removing || m.purging(x.Namespace) {
 		return
@@ -187,9 +187,10 @@ func (c *checker) bound(s *sessionRow) {
 // instances verifies the last instance number of each target.
 func (c *checker) instances() {
 	m := c.m
-	for i, x := range m.instances.sorted {
+	err := m.instances.Check()
+	c.expect(err == nil, "O2: instances: %v", err)
+	for _, x := range m.instances.Rows {
 		c.sum += hashInstance(x)
-		c.expect(i == 0 || m.instances.sorted[i-1].name().compare(x.name()) < 0, "O2: order of instances")
 		c.expect(x.Last > 0 && x.Rev <= m.rev && m.NamespaceExists(x.Namespace), "O2: instance %v", x.name())
 	}
 }

@@ -150,8 +150,8 @@ func TestCheckSeesOperations(t *testing.T) {
 		"session of cleanup": func(m *Machine) {
 			rewrite(m, m.task(m.sessions[1].cleanups.At(1).Item).ID, func(t *Task) { t.Bound = 99 })
 		},
-		"instance":            func(m *Machine) { m.instances.sorted = m.instances.sorted[1:] },
-		"instance too low":    func(m *Machine) { m.instances.get(instanceName{DefaultNamespace, "work", "going"}).Last = 0 },
+		"instance":            func(m *Machine) { m.instances.Rows = m.instances.Rows[1:] },
+		"instance too low":    func(m *Machine) { m.instances.Get(instanceName{DefaultNamespace, "work", "going"}).Last = 0 },
 		"names":               edit(func(o *Operation) { o.Names = []string{"a"} }),
 		"made":                edit(func(o *Operation) { o.Made = 1 }),
 		"stopped and retried": edit(func(o *Operation) { o.Stop, o.RetryRev = "X", 1 }),
@@ -207,7 +207,7 @@ func TestCorruptionOfOperationsShows(t *testing.T) {
 	rows := map[string]func(m *Machine) any{
 		"operation": func(m *Machine) any { return m.operations[Key{DefaultNamespace, "going"}].operation },
 		"namespace": func(m *Machine) any { return m.namespaces["shop"].space },
-		"instance":  func(m *Machine) any { return m.instances.get(instanceName{DefaultNamespace, "work", "going"}) },
+		"instance":  func(m *Machine) any { return m.instances.Get(instanceName{DefaultNamespace, "work", "going"}) },
 		"run":       func(m *Machine) any { return m.runs[1] },
 	}
 	for name, pick := range rows {

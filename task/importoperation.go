@@ -134,7 +134,7 @@ func (x *importer) alone(o *Operation) (Result, bool) {
 // importOperation adds an operation. The instance numbers of its target go on after its own.
 func (m *Machine) importOperation(o *Operation) {
 	k := instanceName{o.Namespace, o.Behavior, o.Target}
-	if former := m.instances.get(k); former == nil || former.Last < o.Instance {
+	if former := m.instances.Get(k); former == nil || former.Last < o.Instance {
 		m.putInstance(k, o.Instance)
 	}
 	m.addOperation(o)

@@ -8,6 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/records"
 	"github.com/taskrt/taskrt/task/store"
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // Machine is the replicated state machine. One writer calls Apply. Between two Applies any number of readers may call
@@ -31,7 +32,7 @@ type Machine struct {
 
 	namespaces map[string]*namespaceRow
 	operations map[Key]*operationRow
-	instances  instanceTable
+	instances  table.List[instanceName, *Instance]
 	blobs      blobs.Table
 	runs       []*MaintenanceRun // oldest first
 
@@ -141,6 +142,7 @@ func NewMachine(options ...Option) *Machine {
 
 		namespaces: newNamespaces(),
 		operations: map[Key]*operationRow{},
+		instances:  newInstances(),
 		fanout:     operationIndex{spaces: map[string][]*operationRow{}},
 		accepts:    map[acceptName][]*row{},
 		acceptors:  map[string]int64{},

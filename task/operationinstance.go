@@ -2,11 +2,12 @@ package task
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/taskrt/taskrt/task/table"
 )
 
-// Instance is the last instance number of a target and a behavior. It outlives its operations, and goes with the
-// namespace.
+// Instance is the last instance number given for a target and a behavior. It outlives its operations; the namespace takes
+// it along.
 //
 //fields:hash record
 type Instance struct {
@@ -17,9 +18,10 @@ type Instance struct {
 	Rev       uint64 `cbor:"5,keyasint"` // of the write
 }
 
-// instanceTable holds the instances in order. There is one for every target that ever was, and freezing must not sort
-// them.
-type instanceTable struct{ sorted []*Instance }
+// newInstances returns an empty list of instances: there is one for every target that ever was, and freezing must not sort them.
+func newInstances() table.List[instanceName, *Instance] {
+	return table.NewList((*Instance).name, instanceName.compare)
+}
 
 type instanceName struct{ namespace, behavior, target string }
 
@@ -29,55 +31,24 @@ func (k instanceName) compare(l instanceName) int {
 	return cmp.Or(cmp.Compare(k.namespace, l.namespace), cmp.Compare(k.behavior, l.behavior), cmp.Compare(k.target, l.target))
 }
 
-func (t *instanceTable) find(k instanceName) (int, bool) {
-	return slices.BinarySearchFunc(t.sorted, k, func(x *Instance, k instanceName) int { return x.name().compare(k) })
-}
-
-// get returns an instance, or nil.
-func (t *instanceTable) get(k instanceName) *Instance {
-	if i, ok := t.find(k); ok {
-		return t.sorted[i]
-	}
-	return nil
-}
-
-// put adds x, or replaces the instance with its name.
-func (t *instanceTable) put(x *Instance) {
-	i, ok := t.find(x.name())
-	if ok {
-		t.sorted[i] = x
-	} else {
-		t.sorted = slices.Insert(t.sorted, i, x)
-	}
-}
-
-// drop removes the instances of a namespace and returns them.
-func (t *instanceTable) drop(namespace string) []*Instance {
-	from, _ := t.find(instanceName{namespace: namespace})
-	to, _ := t.find(instanceName{namespace: namespace + "\x00"})
-	dropped := slices.Clone(t.sorted[from:to])
-	t.sorted = slices.Delete(t.sorted, from, to)
-	return dropped
-}
-
 // nextInstance counts the operations of a behavior on a target (SPEC O2).
 func (m *Machine) nextInstance(o *Operation) int64 {
 	k := instanceName{o.Namespace, o.Behavior, o.Target}
 	next := int64(1)
-	if former := m.instances.get(k); former != nil {
+	if former := m.instances.Get(k); former != nil {
 		next = former.Last + 1
 	}
 	m.putInstance(k, next)
 	return next
 }
 
-// putInstance stores last as the last instance number.
+// putInstance makes last the number that was given last.
 func (m *Machine) putInstance(k instanceName, last int64) {
-	if former := m.instances.get(k); former != nil {
+	if former := m.instances.Get(k); former != nil {
 		m.sum -= hashInstance(former)
 	}
 	m.rev++
 	next := &Instance{Namespace: k.namespace, Behavior: k.behavior, Target: k.target, Last: last, Rev: m.rev}
 	m.sum += hashInstance(next)
-	m.instances.put(next)
+	m.instances.Put(next)
 }

@@ -124,7 +124,7 @@ func (c EndPurge) apply(m *Machine) Result {
 	if left := m.left(c.Namespace); left > 0 {
 		return Result{Code: NamespaceNotEmpty, Message: fmt.Sprintf("%d records of the namespace %s are left", left, c.Namespace), Left: left}
 	}
-	for _, x := range m.instances.drop(c.Namespace) {
+	for _, x := range m.instances.Cut(instanceName{namespace: c.Namespace}, instanceName{namespace: c.Namespace + "\x00"}) {
 		m.sum -= hashInstance(x)
 	}
 	delete(m.records, c.Namespace)

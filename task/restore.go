@@ -104,10 +104,10 @@ func (r *restorer) take(record Record) error {
 	case *Operation:
 		return r.takeOperation(x)
 	case *Instance:
-		if m.instances.get(x.name()) != nil || !m.NamespaceExists(x.Namespace) {
+		if m.instances.Get(x.name()) != nil || !m.NamespaceExists(x.Namespace) {
 			return bad("instance of %s/%s twice, or in an unknown namespace", x.Namespace, x.Behavior)
 		}
-		m.instances.put(x)
+		m.instances.Put(x)
 		m.sum += hashInstance(x)
 	case *Blob:
 		return r.takeBlob(x)
@@ -232,7 +232,7 @@ func (r *restorer) finish() (*Machine, error) {
 		{"records", m.counts.Records, h.Records},
 		{"namespaces", r.namespaces, h.Namespaces},
 		{"operations", int64(len(m.operations)), h.Operations},
-		{"instances", int64(len(m.instances.sorted)), h.Instances},
+		{"instances", int64(len(m.instances.Rows)), h.Instances},
 		{"blobs", int64(m.blobs.Len()), h.Blobs},
 		{"runs", int64(len(m.runs)), h.Runs},
 	} {

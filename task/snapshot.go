@@ -110,7 +110,7 @@ type Frozen struct {
 func (m *Machine) Freeze() *Frozen {
 	f := &Frozen{
 		tasks: m.store.Freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(),
-		instances: slices.Clone(m.instances.sorted), runs: slices.Clone(m.runs),
+		instances: slices.Clone(m.instances.Rows), runs: slices.Clone(m.runs),
 	}
 	for _, n := range m.namespaces { // order-free: sorted below
 		f.namespaces = append(f.namespaces, n.space)
