@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task/table"
 )
 
-// Instance is the last instance number given for a target and a behavior. It outlives its operations; the namespace takes
-// it along.
+// Instance is the last instance number of a target and a behavior. It outlives its operations, and goes with the
+// namespace.
 //
 //fields:hash record
 type Instance struct {
