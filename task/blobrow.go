@@ -8,10 +8,6 @@ import "github.com/taskrt/taskrt/task/blobs"
 // payloads returns the payloads of an operation that may need blobs.
 func (o *Operation) payloads() [2]*Payload { return [...]*Payload{&o.Arg, &o.Result} }
 
-// enterBlobs and leaveBlobs count the references of r; enqueue and dequeue call them.
-func (m *Machine) enterBlobs(r *row) { m.countBlobs(1, m.task(r).payloads()) }
-func (m *Machine) leaveBlobs(r *row) { m.countBlobs(-1, m.task(r).payloads()) }
-
 // countBlobs counts the blobs that the payloads need: by is 1 when their record comes, and -1 when it goes.
 func (m *Machine) countBlobs(by int64, payloads [3]*Payload) {
 	for _, p := range payloads {

@@ -111,8 +111,8 @@ func (m *Machine) enqueue(r *row) {
 		b.pins[t.Version]++
 	}
 	*m.counts.of(t)++
-	m.enterUsage(r)
-	m.enterBlobs(r)
+	m.countTask(b, t, 1)
+	m.countBlobs(1, t.payloads())
 }
 
 // dequeue takes the record of r out of everything derived. Then the caller settles its former key.
@@ -143,8 +143,8 @@ func (m *Machine) dequeue(r *row) {
 		}
 	}
 	*m.counts.of(t)--
-	m.leaveUsage(r)
-	m.leaveBlobs(r)
+	m.countTask(b, t, -1)
+	m.countBlobs(-1, t.payloads())
 	m.leaveOperation(r)
 }
 

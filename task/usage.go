@@ -9,10 +9,7 @@ import (
 // quotas and answers cost O(1). Payloads count by their bytes, and a blob counts in full each time that something
 // refers to it.
 
-// enterUsage and leaveUsage count r in its namespace; enqueue and dequeue call them.
-func (m *Machine) enterUsage(r *row) { m.countTask(m.of(r), m.task(r), 1) }
-func (m *Machine) leaveUsage(r *row) { m.countTask(m.of(r), m.task(r), -1) }
-
+// countTask counts a task in its namespace, by 1 when its record comes and by -1 when it goes.
 func (m *Machine) countTask(b *behaviorRow, t *Task, sign int64) {
 	n := b.space
 	n.usage.Tasks += sign
