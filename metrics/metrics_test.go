@@ -119,6 +119,7 @@ func busy() *fake {
 func everything() *Metrics {
 	m := New(quiet(Config{Version: "v1.2.3", Revision: "abc"}))
 	m.WatchNode(busy())
+	m.WatchPort(func() int64 { return 3 })
 	m.Ended(worker.Ended{
 		Namespace: "default", Behavior: "echo", End: worker.EndSuccess, Ran: true, Wall: time.Second, Busy: 250 * time.Millisecond,
 		Fuel: 1000, PeakMemory: 1 << 16, Ready: 2 * time.Second,
@@ -158,6 +159,7 @@ func TestAttempts(t *testing.T) {
 // TestNode: everything that a node measures can be scraped (SPEC C6).
 func TestNode(t *testing.T) {
 	f := scrape(t, everything())
+	wants(t, f, 3, "taskrt_port_refused_total")
 	wants(t, f, 1, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=due")
 	wants(t, f, 2, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=delayed")
 	wants(t, f, 3, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=retrying")
