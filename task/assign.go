@@ -159,8 +159,8 @@ func notEligible() Result {
 // permit returns the version that a waiting task would run now. If its behavior may not start it, permit returns nil
 // and the refusal.
 func (m *Machine) permit(r *row) (*Version, Result) {
-	b := m.of(r)
-	t := m.task(r)
+	b, t := m.of(r), m.task(r)
+	x := facts(t)
 	v := m.version(b, t.Version)
 	if refusal, ok := m.accepting(b.namespace); !ok {
 		return nil, refusal
@@ -175,7 +175,7 @@ func (m *Machine) permit(r *row) (*Version, Result) {
 	case b.full():
 		return nil, refuse(LimitReached, "as many tasks of the behavior run as its max_concurrent allows")
 	case t.Bound != 0:
-	case r.Kind == queue.Due && !r.InLane, r.Kind == queue.Future && b.spare(t) <= 0:
+	case r.Kind == queue.Due && !r.InLane, r.Kind == queue.Future && b.Spare(&x) <= 0:
 		return nil, refuse(LimitReached, "the slots of its concurrency key are taken, or meant for tasks before it")
 	}
 	return v, Result{}

@@ -37,12 +37,6 @@ func (b *behaviorRow) full() bool { return b.limits.concurrent > 0 && b.running 
 // mayStart reports whether another task of b may start now, as far as that does not depend on the task.
 func (b *behaviorRow) mayStart() bool { return b.limits.open && !b.full() && !b.space.full() }
 
-// spare returns how many slots the key of t, which is not due yet, has beyond those that due tasks are promoted for.
-func (b *behaviorRow) spare(t *Task) int64 {
-	x := facts(t)
-	return b.Spare(&x)
-}
-
 // policyChanged must follow every change of a behavior's record, and of its namespace's status: another active version, a
 // pause, a deletion. When the limit per key is another one, the behavior's queues are made anew, at a cost that grows with
 // its waiting tasks and all running ones.

@@ -278,8 +278,5 @@ func operationBytes(o *Operation) int64 {
 	if o.Error != nil {
 		n += len(o.Error.Message) + len(o.Error.Details.Data)
 	}
-	for i := range o.Labels {
-		n += len(o.Labels[i].Name) + len(o.Labels[i].Value)
-	}
-	return int64(n)
+	return int64(n + labelBytes(o.Labels))
 }

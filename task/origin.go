@@ -180,8 +180,12 @@ func taskBytes(t *Task) int64 {
 	if t.Error != nil {
 		n += len(t.Error.Message) + len(t.Error.Details.Data)
 	}
-	for i := range t.Labels {
-		n += len(t.Labels[i].Name) + len(t.Labels[i].Value)
+	return int64(n + labelBytes(t.Labels))
+}
+
+func labelBytes(labels []Label) (n int) {
+	for i := range labels {
+		n += len(labels[i].Name) + len(labels[i].Value)
 	}
-	return int64(n)
+	return n
 }

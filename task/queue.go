@@ -12,8 +12,7 @@ import (
 // row is where one task stands: what the machine derives for it. It is in no snapshot.
 type row = queue.Row
 
-// heap is one from whose middle items are removed. Its ties are revs, tokens and the like, so that the order of two items never
-// depends on history.
+// heap is one from whose middle items are removed. Its ties are unique: the order of two items never depends on history.
 type heap[I any] = table.Heap[*table.Pos, uint64, I]
 
 type behaviorName struct{ namespace, name string }

@@ -40,12 +40,12 @@ func (c RetryTask) apply(m *Machine) Result {
 	}
 	switch {
 	case t.Final() || t.Status == Failure:
-		n.NotBefore, n.Deadline, n.Failures = c.at(m.now), c.Deadline, 0
+		n.NotBefore, n.Deadline, n.Failures = startAt(c.NotBefore, c.Delay, m.now), c.Deadline, 0
 	case c.Version == "":
 		return Result{Code: NotFinal, Message: "the task waits for its time and has not failed", Task: t}
 	default:
 		if c.NotBefore != 0 || c.Delay != 0 {
-			n.NotBefore = c.at(m.now)
+			n.NotBefore = startAt(c.NotBefore, c.Delay, m.now)
 		}
 		if c.Deadline != 0 {
 			n.Deadline = c.Deadline
@@ -73,12 +73,4 @@ func (c *RetryTask) pin(m *Machine, r *row, n *Task) bool {
 	}
 	n.Version = version
 	return true
-}
-
-// at returns the time before which the task must not start. It is never 0, which would mean "none".
-func (c *RetryTask) at(now Time) Time {
-	if c.NotBefore != 0 {
-		return c.NotBefore
-	}
-	return max(later(now, c.Delay), 1)
 }

@@ -61,7 +61,7 @@ func (c Submit) apply(m *Machine) Result {
 
 // carryOut makes the changes that meet and charge have allowed.
 func (c *Submit) carryOut(m *Machine, b *behaviorRow, r *row) Result {
-	at := c.at(m.now)
+	at := startAt(c.NotBefore, c.Delay, m.now)
 	switch {
 	case r == nil:
 		t := &Task{
@@ -178,12 +178,13 @@ func sortedLabels(labels []Label) bool {
 	return true
 }
 
-// at returns the time before which the task must not start (SPEC R1). It is never 0, which would mean "none".
-func (c *Submit) at(now Time) Time {
-	if c.NotBefore != 0 {
-		return c.NotBefore
+// startAt returns the time before which a task must not start (SPEC R1): notBefore if that is given, else delay from now. It
+// is never 0, which would mean "none".
+func startAt(notBefore Time, delay Millis, now Time) Time {
+	if notBefore != 0 {
+		return notBefore
 	}
-	return max(later(now, c.Delay), 1)
+	return max(later(now, delay), 1)
 }
 
 // resubmit is the resubmit of SPEC I3, for an existing task.
@@ -230,7 +231,7 @@ func (c *Submit) marks(t *Task) bool {
 
 // moves reports whether a resubmit of t changes when it runs.
 func (c *Submit) moves(now Time, t *Task) bool {
-	at := c.at(now)
+	at := startAt(c.NotBefore, c.Delay, now)
 	if t.Status == Running {
 		return t.Resubmit != at
 	}
