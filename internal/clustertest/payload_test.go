@@ -222,11 +222,21 @@ func TestExternalWorkerWithLargePayloads(t *testing.T) {
 		if n := c.refs(checkpoint); n != 0 {
 			t.Errorf("the checkpoint of a success is needed %d times", n)
 		}
-		many, err := c.Node(0).FinishMany(ctx, []api.FinishRequest{
-			{ID: id, Token: token, Result: result}, {ID: id, Token: token, Result: json.RawMessage(refTo([]byte("unknown")))}, {ID: id, Token: token + 9, Result: result},
-		})
-		if err != nil || many[0].FinishReply == nil || !many[0].Repeated || many[1].Error == nil || many[1].Error.Code != "blob_gone" || many[2].Error == nil || many[2].Error.Code != "halt" {
-			t.Errorf("bulk: %+v, %v", many, err)
+		bulk := func(token uint64, result json.RawMessage) api.FinishResult {
+			many, err := c.Node(0).FinishMany(ctx, []api.FinishRequest{{ID: id, Token: token, Result: result}}) // one of a task in each call
+			if err != nil || len(many) != 1 {
+				t.Fatalf("bulk: %+v, %v", many, err)
+			}
+			return many[0]
+		}
+		if r := bulk(token, result); r.FinishReply == nil || !r.Repeated {
+			t.Errorf("bulk, again: %+v", r)
+		}
+		if r := bulk(token, json.RawMessage(refTo([]byte("unknown")))); r.Error == nil || r.Error.Code != "blob_gone" {
+			t.Errorf("bulk, of an unknown blob: %+v", r)
+		}
+		if r := bulk(token+9, result); r.Error == nil || r.Error.Code != "halt" {
+			t.Errorf("bulk, with another token: %+v", r)
 		}
 	})
 }
