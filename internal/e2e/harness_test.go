@@ -438,10 +438,23 @@ func (c *cluster) push(names ...string) {
 	}
 }
 
+// insist is do, again and again while the answer says that nothing was done because there is no leader, or because the log does not
+// move: a machine that stands still for seconds brings both about.
+func (c *cluster) insist(ctx context.Context, node int, method, path string, body any) (code int, data []byte) {
+	c.t.Helper()
+	c.eventually("the cluster takes "+path, func() bool {
+		code, data = c.do(ctx, node, method, path, body)
+		var p problem
+		nothingDone := code == http.StatusServiceUnavailable && json.Unmarshal(data, &p) == nil && (p.Code == "no_leader" || p.Code == "not_ready")
+		return !nothingDone
+	})
+	return code, data
+}
+
 // submit sends one submit and demands that it be accepted.
 func (c *cluster) submit(node int, body map[string]any) task {
 	c.t.Helper()
-	code, data := c.do(c.t.Context(), node, "POST", "/v1/tasks", body)
+	code, data := c.insist(c.t.Context(), node, "POST", "/v1/tasks", body)
 	if code != http.StatusOK && code != http.StatusCreated {
 		c.t.Fatalf("submit %v: %d %s", body, code, data)
 	}

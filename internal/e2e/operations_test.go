@@ -40,7 +40,7 @@ func (o *operation) final() bool { return o.Status == "SUCCESS" || o.Status == "
 // start starts an operation and demands that it be accepted.
 func (c *cluster) start(node int, body map[string]any) operation {
 	c.t.Helper()
-	code, data := c.do(c.t.Context(), node, "POST", "/v1/operations", body)
+	code, data := c.insist(c.t.Context(), node, "POST", "/v1/operations", body)
 	if code != http.StatusCreated {
 		c.t.Fatalf("start %v: %d %s", body["behavior"], code, data)
 	}
@@ -55,7 +55,7 @@ func (c *cluster) start(node int, body map[string]any) operation {
 func (c *cluster) pause(behavior string, paused bool) {
 	c.t.Helper()
 	verb := map[bool]string{true: "pause", false: "resume"}[paused]
-	if code, data := c.do(c.t.Context(), 0, "POST", "/v1/behaviors/"+behavior+"/"+verb, nil); code != http.StatusOK {
+	if code, data := c.insist(c.t.Context(), 0, "POST", "/v1/behaviors/"+behavior+"/"+verb, nil); code != http.StatusOK {
 		c.t.Fatalf("%s %s: %d %s", verb, behavior, code, data)
 	}
 }

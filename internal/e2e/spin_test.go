@@ -76,7 +76,7 @@ func (c *cluster) submitFor(d time.Duration) (ids []string) {
 
 func (c *cluster) cancel(id string) {
 	c.t.Helper()
-	code, data := c.do(c.t.Context(), 0, "POST", "/v1/tasks/"+id+"/cancel", map[string]any{})
+	code, data := c.insist(c.t.Context(), 0, "POST", "/v1/tasks/"+id+"/cancel", map[string]any{})
 	if code != http.StatusOK && code != http.StatusAccepted {
 		c.t.Fatalf("cancel %s: %d %s", id, code, data)
 	}
