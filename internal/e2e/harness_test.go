@@ -39,7 +39,7 @@ var logStore = flag.String("log-store", "bolt", "format of the nodes' logs in al
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("test.parallel", "4") // these tests mostly wait: more of them at once than there are cores
+	_ = flag.Set("test.parallel", "6") // these tests mostly wait: more of them at once than there are cores
 	if testing.Short() {
 		fmt.Println("e2e: skipped by -short: needs real processes")
 		os.Exit(0)
