@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestBeyond: tail calls take no stack, cannot get around fuel, timeouts or kills, and may call the host; constants may be computed.
+// TestBeyond: tail calls take no stack, cannot get around fuel, timeouts or kills, and may call the host; constants
+// may be computed.
 func TestBeyond(t *testing.T) {
 	e := newEngine(t, Config{})
 	if _, err := e.Inspect(t.Context(), guestFile(t, "beyond"), nil, ""); err != nil {

@@ -63,8 +63,8 @@ func TestOutOfFuel(t *testing.T) {
 	}
 }
 
-// TestFuelIsDeterministic: equal attempts use equal fuel, however busy the machine is and however the slices are cut; also in
-// Go guests, and after others ran.
+// TestFuelIsDeterministic: equal attempts use equal fuel, however busy the machine is and however the slices are cut;
+// also in Go guests, and after others ran.
 func TestFuelIsDeterministic(t *testing.T) {
 	fixed := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	e := newEngine(t, Config{Clock: func() time.Time { return fixed }, Rand: zeros{}})

@@ -42,8 +42,8 @@ type Cache struct {
 const (
 	sumsFile     = "SHA256SUMS"
 	makingPrefix = ".making-"
-	// foreignAge is how long code of other versions is kept unused: an upgrade may be taken back, and nodes that are upgraded
-	// one by one may share a cache (taskrt dev).
+	// foreignAge is how long code of other versions is kept unused: an upgrade may be taken back, and nodes that are
+	// upgraded one by one may share a cache (taskrt dev).
 	foreignAge = 7 * 24 * time.Hour
 )
 

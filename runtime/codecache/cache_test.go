@@ -10,7 +10,8 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// TestCacheOnAFullDisk: a disk fills up while wazero writes. The module is ready all the same, and nothing half made is left.
+// TestCacheOnAFullDisk: a disk fills up while wazero writes. The module is ready all the same, and nothing half made
+// is left.
 func TestCacheOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	c, err := Open(Config{Dir: dir, Limit: 1 << 20, Generation: "m1", Logger: slog.New(slog.DiscardHandler)})

@@ -10,8 +10,8 @@ import (
 // smaller; modules in Go are larger.
 const smallModule = 1 << 20
 
-// places are two places for jobs. One is for the job that came first. The other is for small modules, the smallest first: a small
-// module never waits for a large one.
+// places are two places for jobs. One is for the job that came first. The other is for small modules, the smallest
+// first: a small module never waits for a large one.
 type places struct {
 	mu      sync.Mutex
 	taken   [2]bool // first, small

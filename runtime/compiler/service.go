@@ -216,11 +216,12 @@ type watched struct {
 	over   atomic.Bool  // it was killed for its memory
 }
 
-// watchEvery is how often the process is looked at. A process that takes memory as fast as the kernel gives it grows by some 50 MiB in this time.
+// watchEvery is how often the process is looked at. A process that takes memory as fast as the kernel gives it grows
+// by some 50 MiB in this time.
 const watchEvery = 50 * time.Millisecond
 
-// watch ends the process when its caller leaves, or when it uses too much memory. It must see too much twice, because the guests'
-// part is known a little later.
+// watch ends the process when its caller leaves, or when it uses too much memory. It must see too much twice, because
+// the guests' part is known a little later.
 func (w *watched) watch(ctx context.Context) {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()

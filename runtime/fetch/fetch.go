@@ -120,8 +120,8 @@ func (c *Client) Do(ctx context.Context, rules []*Rule, q *Request) (*Response, 
 	return &Response{res.StatusCode, res.Header, body}, nil
 }
 
-// failure says what a guest may know of an error. It tells nothing of the network that the request did not name, such as which address a
-// name has inside, or which server resolves it.
+// failure says what a guest may know of an error. It tells nothing of the network that the request did not name, such
+// as which address a name has inside, or which server resolves it.
 func failure(host string, err error) error {
 	if errors.Is(err, ErrDenied) {
 		return fmt.Errorf("%w: %.300s has no public address", ErrDenied, host)
@@ -281,8 +281,8 @@ func (c *Client) transport(r *Rule) *http.Transport {
 	return t
 }
 
-// reaches says whether a connection to an address is allowed. It is asked with the very address to which the client is about to connect,
-// so it does not matter what a name resolved to before, or will resolve to later.
+// reaches says whether a connection to an address is allowed. It is asked with the very address to which the client
+// is about to connect, so it does not matter what a name resolved to before, or will resolve to later.
 func (r *Rule) reaches(address string) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {

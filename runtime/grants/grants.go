@@ -1,4 +1,5 @@
-// Package grants is what an operator allows modules to do beyond computing (SPEC B6). Nothing is allowed unless a rule names it.
+// Package grants is what an operator allows modules to do beyond computing (SPEC B6). Nothing is allowed unless a
+// rule names it.
 package grants
 
 import (
@@ -220,7 +221,8 @@ func (h *http) rule() (*fetch.Rule, error) {
 
 var methodForm = regexp.MustCompile(`^[A-Z]{1,20}$`)
 
-// HTTP returns the rules for a behavior's requests. If there are none, the behavior may make no request. Each call returns the same values.
+// HTTP returns the rules for a behavior's requests. If there are none, the behavior may make no request. Each call
+// returns the same values.
 func (g *Grants) HTTP(namespace, behavior string) (rules []*fetch.Rule) {
 	if g == nil {
 		return nil
@@ -292,8 +294,8 @@ func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
 }
 
-// Secret reads a secret that a rule grants to a behavior: the file of its name in secrets_dir, as the file is now. A secret that is not
-// granted is denied, whether it exists or not.
+// Secret reads a secret that a rule grants to a behavior: the file of its name in secrets_dir, as the file is now. A
+// secret that is not granted is denied, whether it exists or not.
 func (g *Grants) Secret(namespace, behavior, name string) ([]byte, error) {
 	if !secretName.MatchString(name) {
 		return nil, ErrInvalid

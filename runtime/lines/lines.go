@@ -67,7 +67,8 @@ type inlined struct {
 	depth      int32
 }
 
-// Read makes the table of a module. section returns the content of a custom section, or nil if the module has none of this name. Read ends with ctx.
+// Read makes the table of a module. section returns the content of a custom section, or nil if the module has none of
+// this name. Read ends with ctx.
 func Read(ctx context.Context, section func(name string) []byte) (t *Table, err error) {
 	defer func() {
 		// The decoder sees bytes of strangers.
@@ -101,8 +102,8 @@ func Read(ctx context.Context, section func(name string) []byte) (t *Table, err 
 	return t, nil
 }
 
-// At returns where the code at an offset comes from. The offset counts from the content of the code section. The innermost position comes
-// first, then the calls that were replaced by their code. nil: nothing is known.
+// At returns where the code at an offset comes from. The offset counts from the content of the code section. The
+// innermost position comes first, then the calls that were replaced by their code. nil: nothing is known.
 func (t *Table) At(offset uint32) []Position {
 	i := sort.Search(len(t.rows), func(i int) bool { return t.rows[i].address > offset }) - 1
 	if i < 0 || t.rows[i].end {

@@ -39,7 +39,8 @@ func read(ctx context.Context, sections map[string][]byte) (*Table, error) {
 	return Read(ctx, func(name string) []byte { return sections[name] })
 }
 
-// TestRead: every offset of the code is in some line, in the order of the source within a function, as what clang says of it.
+// TestRead: every offset of the code is in some line, in the order of the source within a function, as what clang
+// says of it.
 func TestRead(t *testing.T) {
 	table, err := read(t.Context(), crash(t))
 	if err != nil {

@@ -184,7 +184,8 @@ func (f *fields) durationIn(name, s string, low, high time.Duration) *Duration {
 	return new(Duration(d))
 }
 
-// schema reads a JSON Schema, an object or a bool, and returns its canonical text: no space, keys sorted, numbers as they were.
+// schema reads a JSON Schema, an object or a bool, and returns its canonical text: no space, keys sorted, numbers as
+// they were.
 func (f *fields) schema(name string, limit int) json.RawMessage {
 	v, ok := f.take(name)
 	if !ok {

@@ -100,8 +100,8 @@ func checkSchema(text []byte) error {
 	return judge(compiled)
 }
 
-// compile makes a validator of a JSON Schema (2020-12) that refers only to itself. If limited, it refuses regular expressions
-// that are too large.
+// compile makes a validator of a JSON Schema (2020-12) that refers only to itself. If limited, it refuses regular
+// expressions that are too large.
 func compile(text []byte, limited bool) (*jsonschema.Schema, error) {
 	v, err := decodeJSON(text)
 	if err != nil {

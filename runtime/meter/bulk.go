@@ -121,9 +121,9 @@ func (h *helperCode) again() {
 	h.op(opBrIf, 0, opEnd)
 }
 
-// fill does what memory.fill of (to, value, length) does. Nothing may be written if the range is out of bounds, so it tries the end of
-// the range first: an instruction of length 0 traps beyond the memory. It leaves a range that wraps to the instruction, which traps
-// unless the range ends at 2^32.
+// fill does what memory.fill of (to, value, length) does. Nothing may be written if the range is out of bounds, so it
+// tries the end of the range first: an instruction of length 0 traps beyond the memory. It leaves a range that wraps
+// to the instruction, which traps unless the range ends at 2^32.
 func (h *helperCode) fill() {
 	instruction := []byte{opMisc, miscMemoryFill, 0}
 	h.long()
@@ -148,8 +148,8 @@ func (h *helperCode) fill() {
 	h.rest(instruction...)
 }
 
-// copy does what memory.copy of (to, from, length) does. It copies from the front if it moves bytes down, else from the back, so that no
-// piece overwrites bytes that a later piece reads.
+// copy does what memory.copy of (to, from, length) does. It copies from the front if it moves bytes down, else from
+// the back, so that no piece overwrites bytes that a later piece reads.
 func (h *helperCode) copy() {
 	instruction := []byte{opMisc, miscMemoryCopy, 0, 0}
 	h.long()
@@ -186,8 +186,8 @@ func (h *helperCode) copy() {
 	h.rest(instruction...)
 }
 
-// bulk writes memory.fill or memory.copy. A short one stays as it stands; a long one becomes a call of its helper. The operands stay on
-// the stack, under the charge.
+// bulk writes memory.fill or memory.copy. A short one stays as it stands; a long one becomes a call of its helper.
+// The operands stay on the stack, under the charge.
 func (e *emitter) bulk(instruction []byte, blockType, helper uint32) {
 	e.flush()
 	e.set(opLocalTee, e.length)

@@ -99,9 +99,9 @@ func (e *emitter) call(instruction []byte, function int64) {
 	}
 }
 
-// loop writes the header of a loop with a block type. The call of tick should not stand within a loop whose variables are in
-// registers: wazero's register allocator would reload them in each iteration. Two forms keep it out, with as many labels around
-// the body, formBelow and formAbove:
+// loop writes the header of a loop with a block type. The call of tick should not stand within a loop whose variables
+// are in registers: wazero's register allocator would reload them in each iteration. Two forms keep it out, with as
+// many labels around the body, formBelow and formAbove:
 //
 //	block T                                block T
 //	  loop                                   loop T
@@ -119,9 +119,9 @@ func (e *emitter) call(instruction []byte, function int64) {
 //	  unreachable
 //	end
 //
-// The left one charges only the jump for entering the loop, but the loop's variables, which are needed behind the call,
-// are written to the stack whenever they change. In the right one these are others: of the outer loop. formWithin has one loop and
-// the fewest blocks.
+// The left one charges only the jump for entering the loop, but the loop's variables, which are needed behind the
+// call, are written to the stack whenever they change. In the right one these are others: of the outer loop.
+// formWithin has one loop and the fewest blocks.
 func (e *emitter) loop(p *piece, blockType []byte) {
 	open := func(op byte, blockType ...byte) { e.out = append(append(e.out, op), blockType...) }
 	switch p.form {
@@ -158,8 +158,9 @@ func (e *emitter) loop(p *piece, blockType []byte) {
 	e.store()
 }
 
-// within charges a passage of a loop's header and calls tick in the header. After tick the code goes back to the header, so only one way
-// leads to the body, which is cheaper to compile. A loop that takes values from the stack cannot go back: the values are not at hand.
+// within charges a passage of a loop's header and calls tick in the header. After tick the code goes back to the
+// header, so only one way leads to the body, which is cheaper to compile. A loop that takes values from the stack
+// cannot go back: the values are not at hand.
 func (e *emitter) within(p *piece) {
 	if p.takes {
 		e.charge(int64(p.cost), true, false)

@@ -8,8 +8,8 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// TestEnginesAgree: what wazero's compiler makes of generated modules, tail calls included, does what its interpreter does, which shares
-// nothing with it but the validation. What a node executes is the compiler's.
+// TestEnginesAgree: what wazero's compiler makes of generated modules, tail calls included, does what its interpreter
+// does, which shares nothing with it but the validation. What a node executes is the compiler's.
 func TestEnginesAgree(t *testing.T) {
 	t.Parallel()
 	tails := 0

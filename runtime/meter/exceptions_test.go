@@ -14,8 +14,9 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// TestExceptionsAreNotReady holds what the refusal of exceptions rests on (RATIONALE.md): in wazero's compiled code a handler sees the locals
-// as they were before the try_table. If this fails, that is mended: look at the other reasons again.
+// TestExceptionsAreNotReady holds what the refusal of exceptions rests on (RATIONALE.md): in wazero's compiled code a
+// handler sees the locals as they were before the try_table. If this fails, that is mended: look at the other reasons
+// again.
 func TestExceptionsAreNotReady(t *testing.T) {
 	t.Parallel()
 	a := &asm{}
@@ -42,8 +43,8 @@ func TestExceptionsAreNotReady(t *testing.T) {
 	}
 }
 
-// TestExceptionsSpecification runs the specification's suite of exceptions on lowered modules. Those that it cannot have are refused:
-// imported tags, and references in modules with wide tags.
+// TestExceptionsSpecification runs the specification's suite of exceptions on lowered modules. Those that it cannot
+// have are refused: imported tags, and references in modules with wide tags.
 func TestExceptionsSpecification(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(sourceOf(t), "internal", "integration_test", "spectest")
@@ -87,7 +88,8 @@ func TestExceptionsSpecification(t *testing.T) {
 	t.Log(ran, "commands,", refused, "modules refused")
 }
 
-// TestExceptionsAgree: generated modules do the same lowered, metered and compiled as the interpreter does with their exceptions.
+// TestExceptionsAgree: generated modules do the same lowered, metered and compiled as the interpreter does with their
+// exceptions.
 func TestExceptionsAgree(t *testing.T) {
 	t.Parallel()
 	returned, uncaught, caught := 0, 0, 0

@@ -7,12 +7,12 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// lowering turns a module with exceptions into a module without exceptions that does the same. An exception under way is a global that is
-// not zero. The code looks at this global behind each call that may throw. Handlers are blocks, and the code branches to them. Metering and
-// the compiler see plain code. See DESIGN.md, "How do exceptions work?".
+// lowering turns a module with exceptions into a module without exceptions that does the same. An exception under way
+// is a global that is not zero. The code looks at this global behind each call that may throw. Handlers are blocks,
+// and the code branches to them. Metering and the compiler see plain code. See DESIGN.md, "How do exceptions work?".
 //
-// The exception under way is the number of its tag, counted from 1, in an i32; its parameters are in slots, i64. A reference to an
-// exception, which the guest may keep, is a vector: the first slot, and the number.
+// The exception under way is the number of its tag, counted from 1, in an i32; its parameters are in slots, i64. A
+// reference to an exception, which the guest may keep, is a vector: the first slot, and the number.
 type lowering struct {
 	parsed  *wasmbin.Module
 	data    []byte
@@ -130,7 +130,8 @@ type calls struct {
 	tries    bool
 }
 
-// analyse finds out which functions may throw: by themselves, or through their calls. If any function may throw, a function in a table may.
+// analyse finds out which functions may throw: by themselves, or through their calls. If any function may throw, a
+// function in a table may.
 func (l *lowering) analyse() error {
 	own := l.parsed.ImportedFunctions()
 	l.throws = make([]bool, own+l.parsed.Functions())

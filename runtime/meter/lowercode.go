@@ -148,7 +148,8 @@ func (w *lowerer) label(r *wasmbin.Reader, depth, more uint32) uint32 {
 	return more + w.labels() - target.outside - 1
 }
 
-// handler is the depth of a branch to where an exception goes. A function in which one may be under way always has such a place.
+// handler is the depth of a branch to where an exception goes. A function in which one may be under way always has
+// such a place.
 func (w *lowerer) handler() uint32 {
 	i := w.frames[len(w.frames)-1].catches
 	if i < 0 {

@@ -15,7 +15,8 @@ const Version = 4
 const (
 	// Import is the module from which Tick is imported. A guest that imports from Import itself is refused.
 	Import = "taskrt_sys"
-	// Tick has the signature (i64) -> (i64). It is given the value of the counter, which is below zero, and returns its new value.
+	// Tick has the signature (i64) -> (i64). It is given the value of the counter, which is below zero, and returns
+	// its new value.
 	Tick = "tick"
 	// Fuel is the export of the counter, a mutable i64. The counter begins at 0, so that the first function calls Tick.
 	Fuel = "__taskrt_fuel"
@@ -35,9 +36,11 @@ type Module struct {
 	GrowsTables bool
 	// DropsData is set if code may drop data segments (data.drop).
 	DropsData bool
-	// Debug is set if the guest has DWARF. Then traces of traps tell offsets of the metered code; FindOrigins translates them.
+	// Debug is set if the guest has DWARF. Then traces of traps tell offsets of the metered code; FindOrigins
+	// translates them.
 	Debug bool
-	// Effort is about how many nanoseconds a compiler spends on work that is not linear in the module's size (package effort).
+	// Effort is about how many nanoseconds a compiler spends on work that is not linear in the module's size (package
+	// effort).
 	Effort int64
 }
 
@@ -186,7 +189,8 @@ func refused(where, format string, args ...any) error {
 	return &wasmbin.Error{Reason: wasmbin.Unsupported, Where: where, Message: fmt.Sprintf(format, args...)}
 }
 
-// valType reads a value type. Without tags there are no exceptions; where there are tags, lowering has left no references to exceptions.
+// valType reads a value type. Without tags there are no exceptions; where there are tags, lowering has left no
+// references to exceptions.
 func valType(r *wasmbin.Reader) wasmbin.ValType {
 	t := r.ValType()
 	if t == wasmbin.ExnRef {

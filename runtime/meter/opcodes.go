@@ -89,7 +89,8 @@ const (
 	special // read where it is handled
 )
 
-// immediates are those of the instructions of one byte. An instruction that is neither of WebAssembly 2.0 nor a tail call is unknown.
+// immediates are those of the instructions of one byte. An instruction that is neither of WebAssembly 2.0 nor a tail
+// call is unknown.
 var immediates = func() (t [256]immediate) {
 	set := func(i immediate, from, to int) {
 		for op := from; op <= to; op++ {
@@ -145,7 +146,8 @@ func skipLEB(r *wasmbin.Reader, n int) {
 	r.Fail(wasmbin.Malformed, "a number is longer than %d bytes", n)
 }
 
-// vecImmediate tells what follows a vector instruction: nothing for most of them. It returns false for a byte that is no vector instruction.
+// vecImmediate tells what follows a vector instruction: nothing for most of them. It returns false for a byte that is
+// no vector instruction.
 func vecImmediate(op byte) (memory bool, bytes uint64, ok bool) {
 	switch {
 	case op <= 11, op == 92, op == 93: // loads and the store of whole vectors, loads of parts

@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// Origins says where the code of a metered module stood before. Offsets are those of DWARF: they count from the first byte of the code
-// section's content.
+// Origins says where the code of a metered module stood before. Offsets are those of DWARF: they count from the first
+// byte of the code section's content.
 type Origins struct {
 	spans  []span
 	before *Origins // of the module without exceptions, from which these are; nil: it had none
@@ -72,8 +72,8 @@ func (o *Origins) count() int {
 	return len(o.spans)
 }
 
-// place moves the spans of a function to where the function's body stands in the section. The function's spans begin with span first, and
-// count from its body. from counts from the file, whose section begins at section.
+// place moves the spans of a function to where the function's body stands in the section. The function's spans begin
+// with span first, and count from its body. from counts from the file, whose section begins at section.
 func (o *Origins) place(first, body, section int) {
 	if o == nil {
 		return
@@ -89,8 +89,9 @@ func debugged(m *wasmbin.Module) bool {
 	return len(m.Custom(".debug_info")) > 0 && len(m.Custom(".debug_line")) > 0
 }
 
-// debugSections makes the compiler tell offsets of the metered code in the traces of traps. It writes DWARF of one unit with one line, which is
-// all of the code. The guest's own DWARF would name other places; the host looks at it, see Origins.
+// debugSections makes the compiler tell offsets of the metered code in the traces of traps. It writes DWARF of one
+// unit with one line, which is all of the code. The guest's own DWARF would name other places; the host looks at it,
+// see Origins.
 func (w *rewriter) debugSections() {
 	const size = 1 << 30 // more than there is
 	le := binary.LittleEndian

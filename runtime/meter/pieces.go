@@ -1,7 +1,8 @@
 package meter
 
-// slack bounds by how many instructions an execution of a piece may be overcharged. These are the instructions of smaller pieces
-// that are charged along with it, whether they are executed or not. A charge costs about as much as two instructions.
+// slack bounds by how many instructions an execution of a piece may be overcharged. These are the instructions of
+// smaller pieces that are charged along with it, whether they are executed or not. A charge costs about as much as
+// two instructions.
 const slack = 16
 
 // unchecked bounds the instructions outside of loops of a function that is not checked when it is entered.
@@ -11,8 +12,8 @@ const unchecked = 16
 // counts as the number of instructions that a function may execute unchecked.
 const distance = 1 << 14
 
-// freeLocals is how many locals a function has for nothing. Two more locals cost a unit at its entry, so that a stack of calls grows by no
-// more than some tens of bytes for each unit, whatever the functions look like.
+// freeLocals is how many locals a function has for nothing. Two more locals cost a unit at its entry, so that a stack
+// of calls grows by no more than some tens of bytes for each unit, whatever the functions look like.
 const freeLocals = 64
 
 // piece is a sequence of instructions that are executed together: if the first is, then all are, unless the guest
@@ -121,9 +122,10 @@ func (f *flow) check() int32 {
 	return f.current
 }
 
-// entry decides whether the function is checked when it is entered. A short function need not be checked if it calls only within
-// its loops: a loop header is checked before the function can call anything. Each call to the function executes at most unchecked
-// instructions without a check, and no more than this can go on between two checks for each call instruction of one function.
+// entry decides whether the function is checked when it is entered. A short function need not be checked if it calls
+// only within its loops: a loop header is checked before the function can call anything. Each call to the function
+// executes at most unchecked instructions without a check, and no more than this can go on between two checks for
+// each call instruction of one function.
 func (f *flow) entry() {
 	f.pieces[0].checked = f.calls || f.outside > unchecked
 }
@@ -135,8 +137,8 @@ func (f *flow) start(from int32) int32 {
 	return f.current
 }
 
-// loop begins the piece of a loop header. The header itself costs one instruction: there is no free iteration. The header's check
-// does not count for distance, because a loop to which nothing branches will have no check.
+// loop begins the piece of a loop header. The header itself costs one instruction: there is no free iteration. The
+// header's check does not count for distance, because a loop to which nothing branches will have no check.
 func (f *flow) loop(operands bool) int32 {
 	f.open(opLoop)
 	f.current = int32(len(f.pieces))
@@ -149,15 +151,16 @@ func (f *flow) loop(operands bool) int32 {
 const (
 	// manySets is how many instructions that set a local make a loop count as a loop with many variables.
 	manySets = 8
-	// manyLoops and muchState bound functions that may be made dearer to compile: a function with so many loops, or with so many
-	// loops times the square of its locals, must not be. A compiler's effort grows with these numbers.
+	// manyLoops and muchState bound functions that may be made dearer to compile: a function with so many loops, or
+	// with so many loops times the square of its locals, must not be. A compiler's effort grows with these numbers.
 	manyLoops = 32
 	muchState = 1 << 20
 )
 
-// endLoop decides how a loop that ends is written. A loop to which nothing branches is executed once: it is a block by another name.
-// Tick is called before a loop that has many variables, if the variables are in registers. Those of a loop that calls something are not in
-// registers. A loop with a table of branches is most often a function of Go, which goes through it a few times only.
+// endLoop decides how a loop that ends is written. A loop to which nothing branches is executed once: it is a block
+// by another name. Tick is called before a loop that has many variables, if the variables are in registers. Those of
+// a loop that calls something are not in registers. A loop with a table of branches is most often a function of Go,
+// which goes through it a few times only.
 func (f *flow) endLoop(t *frame) {
 	p := &f.pieces[t.body]
 	switch {
@@ -230,8 +233,8 @@ func (f *flow) branch(depth uint32) (loops int32, ok bool) {
 // leave notes that what follows cannot be reached.
 func (f *flow) leave() { f.dead = true }
 
-// settle makes the loops of a function that is dear to compile call tick in their headers. It makes a piece that is executed once part of
-// the piece before it. A parent stands before its children.
+// settle makes the loops of a function that is dear to compile call tick in their headers. It makes a piece that is
+// executed once part of the piece before it. A parent stands before its children.
 func (f *flow) settle(locals int) {
 	large := f.looping >= f.tuning.loops || int64(f.looping)*int64(locals)*int64(locals) >= muchState
 	for i := range f.pieces {

@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// order is the order of the sections that are made or extended. Data count and tag do not stand where their IDs would put them.
-// Custom sections stay where they are.
+// order is the order of the sections that are made or extended. Data count and tag do not stand where their IDs would
+// put them. Custom sections stay where they are.
 var order = [...]int{
 	wasmbin.SectionType: 1, wasmbin.SectionImport: 2, wasmbin.SectionFunction: 3, wasmbin.SectionTable: 4,
 	wasmbin.SectionMemory: 5, wasmbin.SectionGlobal: 6, wasmbin.SectionExport: 7, wasmbin.SectionStart: 8,
@@ -141,8 +141,8 @@ func (w *rewriter) spliced(id byte, r *wasmbin.Reader, f func(*splicer)) error {
 	return nil
 }
 
-// keep says whether a custom section stays. Other custom sections may hold offsets of code or indexes of functions: DWARF, source maps,
-// relocations, branch hints.
+// keep says whether a custom section stays. Other custom sections may hold offsets of code or indexes of functions:
+// DWARF, source maps, relocations, branch hints.
 func keep(name string) bool {
 	return name == "producers" || name == "target_features" || strings.HasPrefix(name, "taskrt.")
 }

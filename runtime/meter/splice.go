@@ -126,7 +126,8 @@ func (s *splicer) elements() {
 	s.end()
 }
 
-// data checks the data segments: the compiler allocates as many bytes as a segment says it has, before it looks whether they are there.
+// data checks the data segments: the compiler allocates as many bytes as a segment says it has, before it looks
+// whether they are there.
 func (s *splicer) data() {
 	for range s.vector("data segments", 0) {
 		flags := s.r.U32()

@@ -6,8 +6,9 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// These bound the nanoseconds that a compiler spends on work that is not linear in a module's size, as package effort estimates them: for one
-// function, and for all functions. Real modules stay far below (a test says how far). A module within the bounds is compiled within seconds.
+// These bound the nanoseconds that a compiler spends on work that is not linear in a module's size, as package effort
+// estimates them: for one function, and for all functions. Real modules stay far below (a test says how far). A
+// module within the bounds is compiled within seconds.
 const (
 	maxEffort    = 250_000_000
 	effortFactor = 16 // in all: that many functions

@@ -1,6 +1,7 @@
 package wasi
 
-// These are the clocks. The specification's other two clocks, of CPU time, do not exist here; they are EINVAL, as the specification says.
+// These are the clocks. The specification's other two clocks, of CPU time, do not exist here; they are EINVAL, as the
+// specification says.
 const (
 	clockRealtime  = 0
 	clockMonotonic = 1

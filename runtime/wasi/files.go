@@ -17,8 +17,8 @@ const (
 	streams
 )
 
-// Files are a program's descriptors: they say which number each stream has, if it has one. A program begins with the zero value. Files is a
-// plain value, so that it can be kept, and given back with the rest of a program's state.
+// Files are a program's descriptors: they say which number each stream has, if it has one. A program begins with the
+// zero value. Files is a plain value, so that it can be kept, and given back with the rest of a program's state.
 type Files struct {
 	moved [streams]move
 }
@@ -100,7 +100,8 @@ func (f *Files) find(fd uint32) (Stream, errno) {
 	return 0, badf
 }
 
-// may returns the stream of a descriptor that has a right. A stream never had the right of the other direction: this is EBADF, as in POSIX.
+// may returns the stream of a descriptor that has a right. A stream never had the right of the other direction: this
+// is EBADF, as in POSIX.
 func (f *Files) may(fd uint32, right uint64) (Stream, errno) {
 	s, e := f.find(fd)
 	switch {

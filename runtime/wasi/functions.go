@@ -9,8 +9,8 @@ import (
 // Module is the name from which the functions are imported.
 const Module = "wasi_snapshot_preview1"
 
-// Function is one function of WASI. Params are written i for i32 and I for i64. All functions but proc_exit return a status, an i32; the
-// host of the program does proc_exit itself.
+// Function is one function of WASI. Params are written i for i32 and I for i64. All functions but proc_exit return a
+// status, an i32; the host of the program does proc_exit itself.
 type Function struct {
 	Name   string
 	Params string
@@ -122,8 +122,8 @@ func onStream(e errno) func(*call) errno {
 	}
 }
 
-// onPath makes a function over paths. at names the parameters that are a directory, and the parameters of a path below it with its
-// length. No descriptor is a directory.
+// onPath makes a function over paths. at names the parameters that are a directory, and the parameters of a path
+// below it with its length. No descriptor is a directory.
 func onPath(at ...int) func(*call) errno {
 	return func(c *call) errno {
 		for i := 0; i < len(at); i += 2 {
@@ -140,6 +140,6 @@ func onPath(at ...int) func(*call) errno {
 	}
 }
 
-// nothingOpened answers EBADF, because a program begins with no directories. Programs look for directories from some descriptor on until
-// they get EBADF, so no other answer would do, whether the descriptor is a stream or not.
+// nothingOpened answers EBADF, because a program begins with no directories. Programs look for directories from some
+// descriptor on until they get EBADF, so no other answer would do, whether the descriptor is a stream or not.
 func nothingOpened(*call) errno { return badf }

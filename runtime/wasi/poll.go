@@ -37,8 +37,8 @@ type subscription struct {
 	flags uint16
 }
 
-// pollOneoff waits until the first of the events, and tells all events that have occurred by then. Streams are always ready, so
-// it waits only if all events are clocks. A subscription that makes no sense is an event with its error.
+// pollOneoff waits until the first of the events, and tells all events that have occurred by then. Streams are always
+// ready, so it waits only if all events are clocks. A subscription that makes no sense is an event with its error.
 func pollOneoff(c *call) errno {
 	n := c.u32(2)
 	if n == 0 || n > MaxSubscriptions {
@@ -102,8 +102,8 @@ func (c *call) subscribe(s *subscription, b []byte) bool {
 	return true
 }
 
-// after is the time from now until a clock is to go off; it is never negative. Times are unsigned. A time that is too long for a Duration,
-// nearly three centuries, is for ever.
+// after is the time from now until a clock is to go off; it is never negative. Times are unsigned. A time that is too
+// long for a Duration, nearly three centuries, is for ever.
 func (c *call) after(clock uint32, timeout uint64, flags uint16) (time.Duration, errno) {
 	now, ok := c.now(clock)
 	if !ok || flags&^clockAbsolute != 0 {

@@ -22,8 +22,8 @@ type Process interface {
 	// Walltime is in nanoseconds since 1970; Monotonic is in nanoseconds since any time.
 	Walltime() int64
 	Monotonic() int64
-	// Wait returns once d has passed, or at once if d is not positive, and says how long it waited. It unwinds a program that must end
-	// before that.
+	// Wait returns once d has passed, or at once if d is not positive, and says how long it waited. It unwinds a
+	// program that must end before that.
 	Wait(d time.Duration) time.Duration
 	// Charge accounts for n bytes that are about to be moved. It unwinds a program that must end.
 	Charge(n int)

@@ -85,8 +85,9 @@ func (c *call) vectors() (list []byte, e errno) {
 	return list, success
 }
 
-// pieces calls move for the buffers of list, at most PieceBytes at a time, until it has moved most bytes in all. It reads the list
-// buffer by buffer, as the list is at this moment: bytes read into memory may have changed it, and then the guest has only itself to blame.
+// pieces calls move for the buffers of list, at most PieceBytes at a time, until it has moved most bytes in all. It
+// reads the list buffer by buffer, as the list is at this moment: bytes read into memory may have changed it, and
+// then the guest has only itself to blame.
 func (c *call) pieces(list []byte, most int64, move func(p []byte) (int, errno)) (total int64, e errno) {
 	for i := 0; i < len(list) && total < most; i += 8 {
 		buf, ok := c.view(le.Uint32(list[i:]), le.Uint32(list[i+4:]))

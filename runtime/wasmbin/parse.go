@@ -43,7 +43,8 @@ const (
 	SectionTag       = 13
 )
 
-// order is the order of the sections that may stand only once. Data count and tag do not stand where their IDs would put them.
+// order is the order of the sections that may stand only once. Data count and tag do not stand where their IDs would
+// put them.
 var order = [...]int{
 	SectionType: 1, SectionImport: 2, SectionFunction: 3, SectionTable: 4, SectionMemory: 5, SectionTag: 6, SectionGlobal: 7,
 	SectionExport: 8, SectionStart: 9, SectionElement: 10, SectionDataCount: 11, SectionCode: 12, SectionData: 13,

@@ -120,7 +120,8 @@ func (r *Reader) Sleb(bits uint) int64 {
 // U32 reads an unsigned LEB128 number of 32 bits.
 func (r *Reader) U32() uint32 { return uint32(r.Uleb(32)) }
 
-// ValType reads a value type. It refuses types that are neither of WebAssembly 2.0 nor of exceptions: the bytes behind them could be misread.
+// ValType reads a value type. It refuses types that are neither of WebAssembly 2.0 nor of exceptions: the bytes
+// behind them could be misread.
 func (r *Reader) ValType() ValType {
 	t := ValType(r.Byte())
 	if r.Err == nil && !t.known() {

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// CheckSegments refuses active segments that do not fit into the table or memory with which the module begins. Such a module can never be
-// instantiated (WebAssembly 2.0, 4.5.4). Engines treat it differently: some drop the segment and all later ones without
-// a word. Offsets are constant expressions over the module's own globals, so all of them are known. An offset that names an imported
-// global is not checked. Errors are *Error.
+// CheckSegments refuses active segments that do not fit into the table or memory with which the module begins. Such a
+// module can never be instantiated (WebAssembly 2.0, 4.5.4). Engines treat it differently: some drop the segment and
+// all later ones without a word. Offsets are constant expressions over the module's own globals, so all of them are
+// known. An offset that names an imported global is not checked. Errors are *Error.
 func (m *Module) CheckSegments() error {
 	var globals []constant
 	for _, s := range m.Sections {

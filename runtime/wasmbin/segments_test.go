@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// segmented is a module with a table of 4 elements, a memory of a page, three globals (4, 1+2 computed, 3 again) and a function.
+// segmented is a module with a table of 4 elements, a memory of a page, three globals (4, 1+2 computed, 3 again) and
+// a function.
 func segmented(elements, data []byte) []byte {
 	sections := [][]byte{
 		section(1, 1, 0x60, 0, 0), section(3, 1, 0), section(4, 1, 0x70, 0, 4), section(5, 1, 0, 1),

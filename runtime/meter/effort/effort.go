@@ -1,10 +1,11 @@
-// Package effort estimates what a function costs a compiler, before the compiler sees it, in nanoseconds of one core of 2026 that
-// compiles with wazero 1.12. It leaves out costs that are linear in the code, because files are bounded. The remaining costs grow with a
-// product, so small files can have much of them: branches times the depth at which they stand, places where ways meet times
-// the square of the values that are alive there, calls times the number of their results.
+// Package effort estimates what a function costs a compiler, before the compiler sees it, in nanoseconds of one core
+// of 2026 that compiles with wazero 1.12. It leaves out costs that are linear in the code, because files are bounded.
+// The remaining costs grow with a product, so small files can have much of them: branches times the depth at which
+// they stand, places where ways meet times the square of the values that are alive there, calls times the number of
+// their results.
 //
-// The estimate is right within a factor of three, and mostly too high, over the shapes of package wasmbin/shapes (a test holds it to
-// this). It depends on the code alone: every machine refuses the same functions.
+// The estimate is right within a factor of three, and mostly too high, over the shapes of package wasmbin/shapes (a
+// test holds it to this). It depends on the code alone: every machine refuses the same functions.
 package effort
 
 import (
@@ -221,7 +222,8 @@ func (f *Function) endLoop(t *frame, falls bool) {
 	}
 }
 
-// Branch notes ways, from one place, to the frame that is depth frames outside of the innermost. on says that control may go on as well.
+// Branch notes ways, from one place, to the frame that is depth frames outside of the innermost. on says that control
+// may go on as well.
 func (f *Function) Branch(depth, ways int, on bool) {
 	t := &f.frames[len(f.frames)-1-depth]
 	t.ways += int64(ways)

@@ -1,5 +1,5 @@
-// Package shapes makes small modules that are dear to compile: a function that repeats one thing n times. Tests and benchmarks compare
-// limits, and the cost of compiling, with them.
+// Package shapes makes small modules that are dear to compile: a function that repeats one thing n times. Tests and
+// benchmarks compare limits, and the cost of compiling, with them.
 package shapes
 
 import (
@@ -13,7 +13,8 @@ import (
 type Shape struct {
 	Name string
 	Make func(n int) []byte
-	// Product says that the module has n blocks, and n locals or accesses to memory, and that each of these matters in each block.
+	// Product says that the module has n blocks, and n locals or accesses to memory, and that each of these matters
+	// in each block.
 	Product bool
 }
 

@@ -1,4 +1,5 @@
-// Package local runs one attempt of a module without a cluster, under the same limits: the guest's world, and what comes of it.
+// Package local runs one attempt of a module without a cluster, under the same limits: the guest's world, and what
+// comes of it.
 package local
 
 import (

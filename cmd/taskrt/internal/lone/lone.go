@@ -1,4 +1,5 @@
-// Package lone runs a worker without a node: it finds the cluster by URLs, and keeps a part of the cluster's files on its own disk.
+// Package lone runs a worker without a node: it finds the cluster by URLs, and keeps a part of the cluster's files on
+// its own disk.
 package lone
 
 import (
