@@ -79,7 +79,7 @@ func (s *Store[T]) checkRecord(r *queue.Row, c *cell) error {
 	case s.owner(c.record, record) != r:
 		return errors.New("its record is not known as its own")
 	}
-	t := s.view.record(c)
+	t := s.record(c)
 	_, id := s.form.Key(t)
 	if !s.form.Packs(t) || s.form.Created(t) != c.created || !bytes.HasPrefix(record, appendID(nil, id)) || !bytes.HasSuffix(record, s.form.AppendBody(nil, t)) {
 		return errors.New("what is packed is not what is read")

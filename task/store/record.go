@@ -58,9 +58,10 @@ func (x *Names) Next() string {
 
 // All yields the numbers of the names.
 func (x Names) All(yield func(n uint64) bool) {
+	b := x.b
 	for range x.count {
-		n, length := binary.Uvarint(x.b)
-		x.b = x.b[length:]
+		n, length := binary.Uvarint(b)
+		b = b[length:]
 		if !yield(n) {
 			return
 		}

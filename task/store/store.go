@@ -134,7 +134,7 @@ func (s *Store[T]) Record(r *queue.Row) *T {
 	if s.warm == r {
 		return s.told
 	}
-	t := s.view.record(s.cell(r.ID))
+	t := s.record(s.cell(r.ID))
 	if s.open {
 		s.warm, s.told = r, t
 	}
