@@ -108,6 +108,12 @@ tidy: ## fail unless go.mod and go.sum are tidy
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 
+generate: ## write anew the code that follows from structs: what is packed, hashed, encoded
+	$(GO) run ./internal/genfields
+
+generate-check: ## fail unless that code is what the structs give
+	$(GO) run ./internal/genfields -check
+
 wasm: ## rebuild testdata/wasm from its sources
 	$(GO) run ./testdata/wasm/build
 	plugins/examples/build.sh
