@@ -5,6 +5,7 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path"
@@ -143,25 +144,13 @@ func (f *file) enclosing(n ast.Node) string {
 	return ""
 }
 
+// funcName returns "F" or, of a method, "T.M".
 func funcName(fn *ast.FuncDecl) string {
-	if fn.Recv == nil || len(fn.Recv.List) == 0 {
+	if fn.Recv == nil {
 		return fn.Name.Name
 	}
-	typ := fn.Recv.List[0].Type
-	for {
-		switch x := typ.(type) {
-		case *ast.StarExpr:
-			typ = x.X
-		case *ast.IndexExpr:
-			typ = x.X
-		case *ast.IndexListExpr:
-			typ = x.X
-		case *ast.Ident:
-			return x.Name + "." + fn.Name.Name
-		default:
-			return fn.Name.Name
-		}
-	}
+	typ, _, _ := strings.Cut(types.ExprString(fn.Recv.List[0].Type), "[") // without type parameters
+	return strings.TrimPrefix(typ, "*") + "." + fn.Name.Name
 }
 
 // exceptions is a table of what is allowed although the rule says no, with the reason.

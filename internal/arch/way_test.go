@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -20,7 +19,7 @@ func TestWay(t *testing.T) {
 	for _, f := range load(t) {
 		for _, d := range f.ast.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && !f.test {
-				functions[f.dir+" "+strings.NewReplacer("(", "", ")", "", "*", "").Replace(funcName(fn))] = true
+				functions[f.dir+" "+funcName(fn)] = true
 			}
 		}
 	}

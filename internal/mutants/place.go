@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"go/types"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,24 +129,11 @@ func readSources(dir string) ([]source, error) {
 
 // funcName returns "F" or, of a method, "T.M".
 func funcName(fn *ast.FuncDecl) string {
-	if fn.Recv == nil || len(fn.Recv.List) == 0 {
+	if fn.Recv == nil {
 		return fn.Name.Name
 	}
-	typ := fn.Recv.List[0].Type
-	for {
-		switch x := typ.(type) {
-		case *ast.StarExpr:
-			typ = x.X
-		case *ast.IndexExpr:
-			typ = x.X
-		case *ast.IndexListExpr:
-			typ = x.X
-		case *ast.Ident:
-			return x.Name + "." + fn.Name.Name
-		default:
-			return fn.Name.Name
-		}
-	}
+	typ, _, _ := strings.Cut(types.ExprString(fn.Recv.List[0].Type), "[") // without type parameters
+	return strings.TrimPrefix(typ, "*") + "." + fn.Name.Name
 }
 
 // word is a token of Go and its place.
