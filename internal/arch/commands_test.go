@@ -31,9 +31,9 @@ func TestEveryCommandIsShown(t *testing.T) {
 		case f.dir == "task" && strings.HasPrefix(f.path, "task/script"):
 			made(f, scripted)
 		case f.dir == "task" && !f.test:
-			for _, d := range f.ast.Decls {
-				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == "level" {
-					leveled[strings.TrimSuffix(funcName(fn), ".level")] = true
+			for fn := range f.functions() {
+				if name, ok := strings.CutSuffix(funcName(fn), ".level"); ok {
+					leveled[name] = true
 				}
 			}
 		case f.dir == "internal/sim" && !f.test:

@@ -1,7 +1,6 @@
 package arch_test
 
 import (
-	"go/ast"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,8 +28,8 @@ func TestContributing(t *testing.T) {
 	makefile := read(t, filepath.Join(base, "Makefile"))
 	var tests []string
 	for _, f := range load(t) {
-		for _, d := range f.ast.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && f.test {
+		for fn := range f.functions() {
+			if f.test {
 				tests = append(tests, fn.Name.Name)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -134,10 +135,21 @@ func (f *file) built(t *testing.T) bool {
 	return ok
 }
 
+// functions yields the functions and methods that f declares.
+func (f *file) functions() iter.Seq[*ast.FuncDecl] {
+	return func(yield func(*ast.FuncDecl) bool) {
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && !yield(fn) {
+				return
+			}
+		}
+	}
+}
+
 // enclosing returns the name of the function declaration that holds n: "F", "T.M", or "" at package level.
 func (f *file) enclosing(n ast.Node) string {
-	for _, d := range f.ast.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Pos() <= n.Pos() && n.End() <= fn.End() {
+	for fn := range f.functions() {
+		if fn.Pos() <= n.Pos() && n.End() <= fn.End() {
 			return funcName(fn)
 		}
 	}

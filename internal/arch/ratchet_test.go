@@ -119,9 +119,8 @@ func methods(t *testing.T) map[string]int {
 		if f.test || !ofProduct(f) || ast.IsGenerated(f.ast) {
 			continue
 		}
-		for _, d := range f.ast.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil {
-				typ, _, _ := strings.Cut(funcName(fn), ".")
+		for fn := range f.functions() {
+			if typ, _, ok := strings.Cut(funcName(fn), "."); ok {
 				n[f.dir+"."+typ]++
 			}
 		}

@@ -29,11 +29,7 @@ func TestSizes(t *testing.T) {
 		if n := f.fset.File(f.ast.FileStart).LineCount() - 1; n > maxFileLines && !seen.allows(t, longFiles, f.path) {
 			t.Errorf("%s has %d lines, more than %d: two ideas?", f.path, n, maxFileLines)
 		}
-		for _, d := range f.ast.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
+		for fn := range f.functions() {
 			n := f.fset.Position(fn.End()).Line - f.line(fn) + 1
 			if key := f.dir + ":" + funcName(fn); n > maxFuncLines && !seen.allows(t, longFuncs, key) {
 				t.Errorf("%s: %s has %d lines, more than %d", f.path, funcName(fn), n, maxFuncLines)

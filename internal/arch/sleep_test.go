@@ -44,9 +44,8 @@ func TestNoSleep(t *testing.T) {
 	seen.complain(t, sleeps)
 	seen.complain(t, bubblePackages)
 	for _, f := range files {
-		for _, d := range f.ast.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if ok && f.test && bubblePackages[f.dir] != "" && isTest(fn) && !helpers[f.dir+":"+fn.Name.Name] {
+		for fn := range f.functions() {
+			if f.test && bubblePackages[f.dir] != "" && isTest(fn) && !helpers[f.dir+":"+fn.Name.Name] {
 				t.Errorf("%s: %s is not a bubble, as all tests of the package should be", f.path, fn.Name.Name)
 			}
 		}

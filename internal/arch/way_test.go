@@ -1,7 +1,6 @@
 package arch_test
 
 import (
-	"go/ast"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -17,8 +16,8 @@ func TestWay(t *testing.T) {
 	const page = "docs/way-of-params.md"
 	functions := map[string]bool{}
 	for _, f := range load(t) {
-		for _, d := range f.ast.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && !f.test {
+		for fn := range f.functions() {
+			if !f.test {
 				functions[f.dir+" "+funcName(fn)] = true
 			}
 		}
