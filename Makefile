@@ -11,7 +11,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare compare check check-fast fmt subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare meter-bench compare check check-fast fmt subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,7 +88,7 @@ meter-bench: ## what metering costs guests in C, Rust and Go: make meter-bench B
 compare: ## one attempt in fresh memory beside Extism, processes and plain Go: make compare BENCHTIME=1s
 	cd runtime/compare && $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) .
 
-check: fmt subjects vet lint tidy generate-check wasm-check ## format, subjects of commits, vet, lint, tidy, what is generated, committed wasm, clean tree
+check: fmt subjects vet lint tidy generate-check wasm-check ## format, subjects of commits, vet, lint, tidy, what is generated, committed wasm
 
 fmt: ## fail on files that gofmt would change
 	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$out" ]; then echo "gofmt:"; echo "$$out"; exit 1; fi
