@@ -82,7 +82,8 @@ func hashClientKey(id, body uint64, first LeaseTime) uint64 {
 	return h.Sum()
 }
 
-// hashAnswer hashes a kept answer of a process, or under the hash of a client's key. taskHash is hashTask(r.Task), or 0 without a task: the caller often knows it.
+// hashAnswer hashes a kept answer of a process, or under the hash of a client's key. taskHash is hashTask(r.Task), or 0
+// without a task: the caller often knows it.
 func hashAnswer(owner, seq uint64, r *Result, taskHash uint64) uint64 {
 	h := newHasher(hashedAnswer)
 	h.Word(owner)

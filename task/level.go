@@ -34,8 +34,9 @@ func (c RaiseLevel) apply(m *Machine) Result {
 // level. A proposer asks. Apply asks again, so that all replicas refuse in the same way a command that was proposed
 // nevertheless.
 //
-// A command or field that comes with a later level gets its line here. Fields of records that came with a level contribute
-// nothing to a digest while they are absent, so that raising a level hashes nothing anew (DESIGN.md, "The digest").
+// A command that comes with a later level, or has a field that does, says so by a method level. Fields of records that came
+// with a level contribute nothing to a digest while they are absent, so that raising a level hashes nothing anew (DESIGN.md,
+// "The digest").
 func LevelOf(c Command) uint64 {
 	if l, ok := c.(leveled); ok {
 		return l.level()

@@ -8,9 +8,9 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// reader reads what append_gen.go writes, by read_gen.go. Anything else that it meets (a key that it does not know or does not expect now, another
-// type, a number out of range) makes it bad: then the library reads the same bytes again and decides. So the reader refuses
-// nothing by itself, and everything that it accepts reads as the library reads it (FuzzCommand).
+// reader reads what append_gen.go writes, by read_gen.go. Anything else that it meets (a key that it does not know or does not
+// expect now, another type, a number out of range) makes it bad: then the library reads the same bytes again and decides. So the
+// reader refuses nothing by itself, and everything that it accepts reads as the library reads it (FuzzCommand).
 //
 // Nothing that it returns refers to b.
 type reader struct {
