@@ -126,14 +126,7 @@ func pinned(pins func() map[Pin]mux.Role) *tls.Config {
 		MinVersion:         tls.VersionTLS13,
 		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection asks for the cluster's authority, whatever the address is called
 		VerifyConnection: func(s tls.ConnectionState) error {
-			chain := s.PeerCertificates
-			if len(chain) == 0 || len(chain) > maxChain {
-				return fmt.Errorf("the server sent %d certificates", len(chain))
-			}
-			p, err := peerOf(chain[0])
-			if err == nil {
-				p, _, err = proven(p, chain, pins())
-			}
+			p, _, err := proven(s.PeerCertificates, pins())
 			switch {
 			case err != nil:
 				return fmt.Errorf("the server is of another cluster than --ca says: %w", err)

@@ -123,13 +123,10 @@ func peerOf(c *x509.Certificate) (p mux.Principal, err error) {
 		if p.Role != 0 {
 			return p, fmt.Errorf("the certificate names several peers")
 		}
-		switch u.Host {
-		case mux.Node.String():
-			p.Role = mux.Node
-		case mux.Worker.String():
-			p.Role = mux.Worker
-		case mux.API.String():
-			p.Role = mux.API
+		for _, role := range []mux.Role{mux.Node, mux.Worker, mux.API} {
+			if u.Host == role.String() {
+				p.Role = role
+			}
 		}
 		if p.ID = u.Path; p.Role == 0 || len(p.ID) < 2 || len(p.ID) > maxID {
 			return p, fmt.Errorf("the certificate names %q, which is neither %s://node/ID nor %s://worker/ID", clip(u.String()), scheme, scheme)

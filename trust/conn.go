@@ -87,25 +87,34 @@ func (k *Keys) shake(ctx context.Context, r *ring, begin func(*tls.Config) *tls.
 
 // verify returns whom a chain names, and the authority that vouches for it.
 func (r *ring) verify(chain []*x509.Certificate) (p mux.Principal, by Pin, err error) {
+	if r.roots == nil {
+		return proven(chain, r.pins)
+	}
+	if p, err = named(chain); err != nil {
+		return p, by, err
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	_, err = chain[0].Verify(x509.VerifyOptions{Roots: r.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	return p, by, err
+}
+
+// named returns whom a chain names.
+func named(chain []*x509.Certificate) (p mux.Principal, err error) {
 	if len(chain) == 0 || len(chain) > maxChain {
-		return p, by, fmt.Errorf("the peer sent %d certificates", len(chain))
+		return p, fmt.Errorf("the peer sent %d certificates", len(chain))
 	}
-	if p, err = peerOf(chain[0]); err != nil {
-		return p, by, err
-	}
-	if r.roots != nil {
-		between := x509.NewCertPool()
-		for _, c := range chain[1:] {
-			between.AddCert(c)
-		}
-		_, err = chain[0].Verify(x509.VerifyOptions{Roots: r.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
-		return p, by, err
-	}
-	return proven(p, chain, r.pins)
+	return peerOf(chain[0])
 }
 
 // proven returns whom a chain names, if an authority of that role vouches for it, and the pin of the authority.
-func proven(p mux.Principal, chain []*x509.Certificate, pins map[Pin]mux.Role) (mux.Principal, Pin, error) {
+func proven(chain []*x509.Certificate, pins map[Pin]mux.Role) (mux.Principal, Pin, error) {
+	p, err := named(chain)
+	if err != nil {
+		return p, Pin{}, err
+	}
 	for _, c := range chain[1:] {
 		if !c.IsCA || chain[0].CheckSignatureFrom(c) != nil {
 			continue

@@ -199,8 +199,5 @@ func (k *Keys) reload() (bool, error) {
 
 // holds reports whether the secrets with which a connection was made are still there.
 func (r *ring) holds(c *conn) bool {
-	if r.roots != nil {
-		return c.ours == Pin{}
-	}
-	return r.mine[c.ours] && r.pins[c.theirs] != 0
+	return r.roots != nil || r.mine[c.ours] && r.pins[c.theirs] != 0
 }
