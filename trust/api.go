@@ -13,13 +13,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/internal/mux"
 )
 
@@ -140,32 +138,24 @@ func pinned(pins func() map[Pin]mux.Role) *tls.Config {
 
 // Pair is a certificate of one's own for the port for clients.
 type Pair struct {
-	cert, key string
-	now       atomic.Pointer[tls.Certificate]
+	files sources
+	now   atomic.Pointer[tls.Certificate]
 }
 
 // OpenPair reads a certificate with its chain, and its key, PEM.
 func OpenPair(cert, key string) (*Pair, error) {
-	p := &Pair{cert: cert, key: key}
-	_, err := p.reload()
+	p := &Pair{files: sources{files: []source{{cert, false}, {key, true}}}}
+	_, err := p.files.load(p.use)
 	return p, err
 }
 
-func (p *Pair) reload() (changed bool, err error) {
-	key, err := ReadFile(p.key)
+func (p *Pair) use(texts [][]byte) error {
+	c, err := tls.X509KeyPair(texts[0], texts[1])
 	if err != nil {
-		return false, err
+		return fmt.Errorf("%s and %s: %w", p.files.files[0].name, p.files.files[1].name, err)
 	}
-	cert, err := os.ReadFile(p.cert)
-	if err != nil {
-		return false, err
-	}
-	c, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return false, fmt.Errorf("%s and %s: %w", p.cert, p.key, err)
-	}
-	former := p.now.Swap(&c)
-	return former != nil && !former.Leaf.Equal(c.Leaf), nil
+	p.now.Store(&c)
+	return nil
 }
 
 // TLS returns the TLS of the port.
@@ -173,22 +163,5 @@ func (p *Pair) TLS() *tls.Config {
 	return serverTLS(func() (*tls.Certificate, error) { return p.now.Load(), nil })
 }
 
-// Watch reads the files again, until ctx ends.
-func (p *Pair) Watch(ctx context.Context, log *slog.Logger) { watch(ctx, log, p.reload, p.cert, p.key) }
-
-// watch calls reload again and again. What goes wrong is logged once, and changes nothing.
-func watch(ctx context.Context, log *slog.Logger, reload func() (changed bool, err error), files ...string) {
-	complained := ""
-	for idle.For(ctx, watchPause) {
-		changed, err := reload()
-		switch {
-		case err != nil && err.Error() != complained:
-			complained = err.Error()
-			log.Error("the keys stay what they were: a file cannot be used", "err", err)
-		case err == nil:
-			if complained = ""; changed {
-				log.Info("read the keys again", "files", files)
-			}
-		}
-	}
-}
+// Watch reads the files again when they have changed, until ctx ends.
+func (p *Pair) Watch(ctx context.Context, log *slog.Logger) { p.files.watch(ctx, log, p.use) }

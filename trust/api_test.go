@@ -129,7 +129,7 @@ func TestAPIFollowsTheSecret(t *testing.T) {
 			lines = append(lines, s.Text())
 		}
 		write(t, name, lines...)
-		if _, err := n1.reload(); err != nil {
+		if _, err := n1.files.load(n1.use); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,17 +155,17 @@ func TestPair(t *testing.T) {
 	}
 	was := p.now.Load().Leaf
 	h.config(t, mux.Principal{Role: mux.Node, ID: "n1"}, "taskrt://node/n1", time.Now().Add(time.Hour))
-	if changed, err := p.reload(); !changed || err != nil || p.now.Load().Leaf.Equal(was) {
+	if changed, err := p.files.load(p.use); !changed || err != nil || p.now.Load().Leaf.Equal(was) {
 		t.Errorf("%v, %v", changed, err)
 	}
-	if changed, err := p.reload(); changed || err != nil {
+	if changed, err := p.files.load(p.use); changed || err != nil {
 		t.Errorf("%v, %v", changed, err)
 	}
 	if _, err := OpenPair(c.Cert, filepath.Join(h.dir, "gone")); err == nil {
 		t.Error("there is no key")
 	}
 	h.pem(t, "n1.key", "PRIVATE KEY", []byte("nonsense"))
-	if _, err := p.reload(); err == nil || p.now.Load() == nil {
+	if _, err := p.files.load(p.use); err == nil || p.now.Load() == nil {
 		t.Errorf("a key that is none changes what is served: %v", err)
 	}
 }

@@ -9,10 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/taskrt/taskrt/internal/mux"
 )
@@ -30,12 +28,11 @@ type Config struct {
 // Keys are what a process proves itself with and knows its peers by. They implement mux.Guard.
 type Keys struct {
 	cfg   Config
-	files []string
+	files sources
 	now   atomic.Pointer[ring]
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
-	read  [][]byte // the files' contents
 }
 
 var _ mux.Guard = (*Keys)(nil)
@@ -52,36 +49,15 @@ type ring struct {
 
 // Open reads the files.
 func Open(cfg Config) (*Keys, error) {
-	k := &Keys{cfg: cfg, files: []string{cfg.Secret}, conns: map[*conn]struct{}{}}
+	k := &Keys{cfg: cfg, conns: map[*conn]struct{}{}}
+	k.files.files = []source{{cfg.Secret, true}}
 	if cfg.Secret == "" {
-		k.files = []string{cfg.Cert, cfg.Key, cfg.CA}
+		k.files.files = []source{{cfg.Cert, false}, {cfg.Key, true}, {cfg.CA, false}}
 	}
-	texts, err := k.readFiles()
-	if err != nil {
-		return nil, err
+	if _, err := k.files.load(k.use); err != nil {
+		return nil, fmt.Errorf("trust: %w", err)
 	}
-	r, err := k.parse(texts)
-	if err != nil {
-		return nil, err
-	}
-	k.read = texts
-	k.now.Store(r)
 	return k, nil
-}
-
-func (k *Keys) readFiles() (texts [][]byte, err error) {
-	for _, name := range k.files {
-		read := ReadFile
-		if k.cfg.Secret == "" && name != k.cfg.Key {
-			read = os.ReadFile // certificates are no secret
-		}
-		text, err := read(name)
-		if err != nil {
-			return nil, fmt.Errorf("trust: %w", err)
-		}
-		texts = append(texts, text)
-	}
-	return texts, nil
 }
 
 func (k *Keys) parse(texts [][]byte) (*ring, error) {
@@ -92,13 +68,13 @@ func (k *Keys) parse(texts [][]byte) (*ring, error) {
 	if self.Role == mux.Worker && bytes.Contains(texts[0], []byte(workerPrefix)) {
 		all, err := parseAll(k.cfg.Secret, texts[0], ParseWorkerSecret)
 		if err != nil {
-			return nil, fmt.Errorf("trust: %w", err)
+			return nil, err
 		}
 		return workerRing(self, all), nil
 	}
 	all, err := parseAll(k.cfg.Secret, texts[0], ParseSecret)
 	if err != nil {
-		return nil, fmt.Errorf("trust: %w", err)
+		return nil, err
 	}
 	return secretRing(self, all), nil
 }
@@ -146,55 +122,40 @@ func (r *ring) issue(self mux.Principal, by []authority) {
 func ownRing(self mux.Principal, cert, key, ca []byte) (*ring, error) {
 	own, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, fmt.Errorf("trust: --node-cert and --node-key: %w", err)
+		return nil, fmt.Errorf("--node-cert and --node-key: %w", err)
 	}
 	p, err := peerOf(own.Leaf)
 	if err != nil {
-		return nil, fmt.Errorf("trust: --node-cert: %w", err)
+		return nil, fmt.Errorf("--node-cert: %w", err)
 	}
 	if p != self {
-		return nil, fmt.Errorf("trust: --node-cert is of %s %s, this is %s %s", p.Role, p.ID, self.Role, self.ID)
+		return nil, fmt.Errorf("--node-cert is of %s %s, this is %s %s", p.Role, p.ID, self.Role, self.ID)
 	}
 	r := &ring{own: own, roots: x509.NewCertPool()}
 	if !r.roots.AppendCertsFromPEM(ca) {
-		return nil, errors.New("trust: --node-ca holds no certificate")
+		return nil, errors.New("--node-ca holds no certificate")
 	}
 	return r, nil
 }
 
-// watchPause is how often files are looked at.
-const watchPause = time.Second
-
 // Watch reads the files again when they have changed, until ctx ends. What cannot be read is logged once, and changes nothing.
-func (k *Keys) Watch(ctx context.Context) { watch(ctx, k.cfg.Logger, k.reload, k.files...) }
+func (k *Keys) Watch(ctx context.Context) { k.files.watch(ctx, k.cfg.Logger, k.use) }
 
-// reload reports whether the files had changed.
-func (k *Keys) reload() (bool, error) {
-	texts, err := k.readFiles()
+// use takes what the files say, and closes connections that were made with what they say no more.
+func (k *Keys) use(texts [][]byte) error {
+	r, err := k.parse(texts)
 	if err != nil {
-		return false, err
+		return err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	same := true
-	for i := range texts {
-		same = same && bytes.Equal(texts[i], k.read[i])
-	}
-	if same {
-		return false, nil
-	}
-	r, err := k.parse(texts)
-	if err != nil {
-		return false, err
-	}
-	k.read = texts
 	k.now.Store(r)
 	for c := range k.conns {
 		if !r.holds(c) {
 			_ = c.Conn.NetConn().Close() // not c.Close, which takes the lock and says goodbye
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // holds reports whether the secrets with which a connection was made are still there.

@@ -114,7 +114,7 @@ func TestOwnCertificates(t *testing.T) {
 	// A certificate that was renewed is read again.
 	was := n1.now.Load().own.Leaf
 	h.config(t, mux.Principal{Role: mux.Node, ID: "n1"}, "taskrt://node/n1", later)
-	if changed, err := n1.reload(); err != nil || !changed || n1.now.Load().own.Leaf.Equal(was) {
+	if changed, err := n1.files.load(n1.use); err != nil || !changed || n1.now.Load().own.Leaf.Equal(was) {
 		t.Errorf("%v, %v", changed, err)
 	}
 }

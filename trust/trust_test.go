@@ -174,7 +174,7 @@ func TestRotation(t *testing.T) {
 			lines = append(lines, s.Text())
 		}
 		write(t, files[i], lines...)
-		if changed, err := k.reload(); err != nil || !changed {
+		if changed, err := k.files.load(k.use); err != nil || !changed {
 			t.Fatalf("reload: %v, %v", changed, err)
 		}
 	}
@@ -223,13 +223,13 @@ func TestBadFileChangesNothing(t *testing.T) {
 	name := file(t, s.Text())
 	n1, n2 := keys(t, mux.Node, "n1", name), keys(t, mux.Node, "n2", file(t, s.Text()))
 	write(t, name, s.Text()[:20])
-	if _, err := n1.reload(); err == nil {
+	if _, err := n1.files.load(n1.use); err == nil {
 		t.Error("half a secret is read")
 	}
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n1.reload(); !errors.Is(err, os.ErrNotExist) {
+	if _, err := n1.files.load(n1.use); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 	known(t, n1, n2, mux.Principal{Role: mux.Node, ID: "n2"})
