@@ -114,8 +114,12 @@ func Client(ca string) (*tls.Config, error) {
 	return pinned(func() map[Pin]mux.Role { return pins }), nil
 }
 
-// APIClient returns the TLS of a client of the API that holds the secret, or a worker's.
+// APIClient returns the TLS of a client of the API that holds the secret, or a worker's. Certificates of one's own say nothing of the API:
+// nil, the system's authorities.
 func (k *Keys) APIClient() *tls.Config {
+	if k.now.Load().roots != nil {
+		return nil
+	}
 	return pinned(func() map[Pin]mux.Role { return k.now.Load().pins })
 }
 

@@ -111,6 +111,9 @@ func TestOwnCertificates(t *testing.T) {
 			t.Errorf("%s: %v", uri, err)
 		}
 	}
+	if n1.API("localhost") != nil || n1.APIClient() != nil {
+		t.Error("certificates of one's own are for the port of nodes alone")
+	}
 	// A certificate that was renewed is read again.
 	was := n1.now.Load().own.Leaf
 	h.config(t, mux.Principal{Role: mux.Node, ID: "n1"}, "taskrt://node/n1", later)

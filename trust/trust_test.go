@@ -3,6 +3,7 @@ package trust
 import (
 	"context"
 	"crypto"
+	"crypto/ed25519"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -151,6 +152,39 @@ func TestCertificatesSignNothing(t *testing.T) {
 	r.own.Certificate = append(r.own.Certificate, chain...)
 	thief.now.Store(&r)
 	refused(t, n1, thief, "another cluster secret")
+}
+
+// TestNoWallClock: what is made of the secret is good whatever the clock says, a certificate that has ended and one that has not begun
+// included (SPEC A2). Only clients that trust a certificate by its name look at the time (SPEC A3).
+func TestNoWallClock(t *testing.T) {
+	s := Draw()
+	secret := file(t, s.Text())
+	n1, n2 := keys(t, mux.Node, "n1", secret), keys(t, mux.Node, "n2", secret)
+	for _, at := range []time.Time{time.Now().AddDate(-10, 0, 0), time.Now().AddDate(10, 0, 0)} {
+		_, key, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf := leafOf(mux.Principal{Role: mux.Node, ID: "n2"})
+		leaf.NotBefore, leaf.NotAfter = at, at.AddDate(1, 0, 0)
+		r := *n2.now.Load()
+		r.own = s.authority(nodeLabel).chain(leaf, key, nil)
+		n2.now.Store(&r)
+		known(t, n1, n2, mux.Principal{Role: mux.Node, ID: "n2"})
+		known(t, n2, n1, mux.Principal{Role: mux.Node, ID: "n1"})
+
+		c, err := n1.now.Load().issueAPI("n1", []string{"127.0.0.1"}, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := "https://" + site(t, serverTLS(func() (*tls.Certificate, error) { return &c, nil }))
+		if err := ask(t, url, trusts(t, s.APIPin())); err != nil {
+			t.Errorf("a clock of %d shuts a client with a pin out: %v", at.Year(), err)
+		}
+		if err := ask(t, url, trusts(t, string(s.APICertificate()))); err == nil || !strings.Contains(err.Error(), "expired or is not yet valid") {
+			t.Errorf("a clock of %d: %v", at.Year(), err)
+		}
+	}
 }
 
 // TestRotation: with three edits of the file a secret is replaced, and nobody who holds either of them is shut out meanwhile. What was
