@@ -165,9 +165,7 @@ func (m *Mux) route(c net.Conn, place *list.Element) {
 func (m *Mux) admit(c net.Conn) (*listener, net.Conn, error) {
 	_ = c.SetDeadline(time.Now().Add(headerTimeout))
 	if m.guard != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), headerTimeout)
-		safe, err := m.guard.Server(ctx, c)
-		cancel()
+		safe, err := m.guard.Server(context.Background(), c) // the deadline bounds it
 		if err != nil {
 			return nil, c, err
 		}
