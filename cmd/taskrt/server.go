@@ -99,8 +99,11 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 		}
 	}
 	safe := c.String("cluster-secret") != "" || c.String("node-cert") != ""
-	for flag, open := range map[string]bool{"http": c.Bool("insecure"), "raft": c.Bool("insecure") || safe} {
-		if err := checkLoopback(flag, c.String(flag), open); err != nil {
+	for _, port := range []struct {
+		flag string
+		open bool
+	}{{"http", c.Bool("insecure")}, {"raft", c.Bool("insecure") || safe}} {
+		if err := checkLoopback(port.flag, c.String(port.flag), port.open); err != nil {
 			return config, usagef(c, "%w", err)
 		}
 	}
