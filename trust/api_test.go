@@ -91,6 +91,14 @@ func TestAPI(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	// Nor is every certificate of the cluster one of the API.
+	for _, k := range []*Keys{n1, worker} {
+		own := k.now.Load().own
+		imposter := "https://" + site(t, serverTLS(func() (*tls.Certificate, error) { return &own, nil }))
+		if err := ask(t, imposter, keys(t, mux.Worker, "w2", secret).APIClient()); err == nil || !strings.Contains(err.Error(), "the server is a ") {
+			t.Errorf("a %s passes for the API: %v", k.cfg.Role, err)
+		}
+	}
 	// The certificate of the port for clients opens nothing on the port of nodes.
 	r := *n1.now.Load()
 	var err error

@@ -1,0 +1,49 @@
+package main
+
+// trustMutants sabotage what proves who is at either end of a connection (SPEC A1 to A3, A11).
+var trustMutants = []mutant{
+	{
+		Name: "trust-any-role", Dir: "trust", In: "proven", Old: `case p.Role:`, New: `case p.Role, mux.Worker:`,
+		Pkg: "./trust", Run: "TestRolesAreTheAuthoritys", Why: "A2: a worker secret makes certificates of nodes",
+	},
+	{
+		Name: "trust-leaves-sign", Dir: "trust", In: "proven", Old: `!c.IsCA || chain[0].CheckSignatureFrom(c) != nil`, New: `chain[0].CheckSignature(chain[0].SignatureAlgorithm, nil, nil) == nil`,
+		Pkg: "./trust", Run: "TestOneSecret|TestCertificatesSignNothing", Why: "A2: signatures are not looked at",
+	},
+	{
+		Name: "trust-any-server", Dir: "trust", In: "Keys.Client", Old: `mux.Node`, New: `0`,
+		Pkg: "./trust", Run: "TestOneSecret", Why: "A2: a worker takes a worker for a node",
+	},
+	{
+		Name: "trust-dropped-secret-stays", Dir: "trust", In: "Keys.use", Old: `!r.holds(c)`, New: `false`,
+		Pkg: "./trust", Run: "TestRotation", Why: "A2: who holds a dropped secret stays connected",
+	},
+	{
+		Name: "trust-no-cross-certificate", Dir: "trust", In: "authority.chain", Old: `range former`, New: `range former[:0]`,
+		Pkg: "./trust", Run: "TestRotation|TestAPIFollowsTheSecret", Why: "A2: the former secret is shut out before it is dropped",
+	},
+	{
+		Name: "trust-readable-by-all", Dir: "trust", In: "checkMode", Old: `mode&0o007 != 0, mode&0o020 != 0`, New: `false`,
+		Pkg: "./trust", Run: "TestFilesOfOthers", Why: "A2: everybody on the machine can read the secret",
+	},
+	{
+		Name: "trust-any-api", Dir: "trust", In: "pinned", Old: `p.Role != mux.API`, New: `false`,
+		Pkg: "./trust", Run: "TestAPI", Why: "A3: a worker passes for the API of its cluster",
+	},
+	{
+		Name: "mux-workers-speak-all", Dir: "internal/mux", In: "Role.may", Old: `slices.Contains(workerProtocols, p)`, New: `!slices.Contains(workerProtocols, 0)`,
+		Pkg: "./trust", Run: "TestPortByRole", Why: "A2: a worker proposes, votes and reads logs",
+	},
+	{
+		Name: "mux-greeting-of-another", Dir: "raftstore/rpc", In: "Server.serve", Old: `!mux.MayBe(c, mux.Node, g.From)`, New: `g.From == "" && !mux.MayBe(c, mux.Node, g.From)`,
+		Pkg: "./raftstore/rpc", Run: "TestGreetingsAreProven", Why: "A2: a node passes for another one",
+	},
+	{
+		Name: "mux-server-of-another", Dir: "raftstore/rpc", In: "client.dial", Old: `!mux.MayBe(conn, mux.Node, c.key.identity)`, New: `false`,
+		Pkg: "./raftstore/rpc", Run: "TestGreetingsAreProven", Why: "A2: a proposal goes to a node that is not meant",
+	},
+	{
+		Name: "mux-silent-unbounded", Dir: "internal/mux", In: "Mux.Serve", Old: `m.waiting.Len() > maxWaiting`, New: `false`,
+		Pkg: "./internal/mux", Run: "TestSilentConnectionsAreBounded", Why: "A11: strangers who say nothing fill the memory",
+	},
+}
