@@ -186,12 +186,12 @@ func TestWrites(t *testing.T) {
 		"task/wire/read_gen.go":   {"case 1: x.ID = r.text() case 2: x.Wait = task.Millis(r.int()) case 3: x.Text = r.name()", "x.Space = r.name()"},
 		"api/internal/codec/append_gen.go": {
 			"if x.Note != \"\" { b = append(appendString(append(b, `\"note\":`...), x.Note), ',') } b = appendString(append(b, `\"id\":`...), x.ID)",
-			"b = appendRuns(append(b, `,\"runs\":`...), x.Runs) if x.Lease != nil { b = Append(append(b, `,\"lease\":`...), x.Lease) } return b",
+			"b = appendList(append(b, `,\"runs\":`...), x.Runs, appendRun) if x.Lease != nil { b = Append(append(b, `,\"lease\":`...), x.Lease) } return b",
 			"if len(x.Params) > 0 { b = append(append(append(b, `\"params\":`...), x.Params...), ',') }",
 		},
 		"api/internal/codec/read_gen.go": {
 			`case "status": return a.Known(&x.Status, &a.status) case "since": return a.timeOrNil(&x.Since)`,
-			"x.Runs = append(x.Runs, api.Run{}) return a.run(&x.Runs[len(x.Runs)-1])",
+			`case "runs": return elements(a, &x.Runs, a.run)`,
 			`case "lease": return a.other(&x.Lease) } return a.unknown(name)`,
 			`hasParams = 1 << iota hasPriority`, `case "priority": return hasPriority, s.intOrNil(&x.Priority)`,
 		},

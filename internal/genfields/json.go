@@ -151,8 +151,7 @@ func jsonAppends(all objects, s *source) error {
 	s.imports = []string{"encoding/base64", "strconv", importAPI}
 	for _, o := range all {
 		s.add("// append%s appends x, or null.", o.short)
-		s.add("func append%s(b []byte, x *%s) []byte {\nif x == nil {\nreturn append(b, \"null\"...)\n}", o.short, o.name)
-		s.add("return append(append%sMembers(append(b, '{'), x), '}')\n}\n", o.short)
+		s.add("func append%s(b []byte, x *%s) []byte { return appendObject(b, x, append%sMembers) }\n", o.short, o.name, o.short)
 		s.add("func append%sMembers(b []byte, x *%s) []byte {", o.short, o.name)
 		first := slices.IndexFunc(o.members, func(m member) bool { return m.omit == "" })
 		if first < 0 {
@@ -172,25 +171,8 @@ func jsonAppends(all objects, s *source) error {
 			s.add("%s", line)
 		}
 		s.add("return b\n}\n")
-		if all.listed(o) {
-			s.add("// append%ss appends a list, or null.", o.short)
-			s.add("func append%ss(b []byte, xs []%s) []byte {\nif xs == nil {\nreturn append(b, \"null\"...)\n}\nb = append(b, '[')", o.short, o.name)
-			s.add("for i := range xs {\nif i > 0 {\nb = append(b, ',')\n}\nb = append%s(b, &xs[i])\n}\nreturn append(b, ']')\n}\n", o.short)
-		}
 	}
 	return nil
-}
-
-// listed reports whether an object has a list of o.
-func (os objects) listed(o *object) bool {
-	for _, x := range os {
-		for _, m := range x.members {
-			if m.typ == "[]"+o.name {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // appendMember returns the code that appends a member of x. prefix is all that stands before the value.
@@ -231,7 +213,7 @@ func (os objects) appendMember(m member, prefix, after string) (string, error) {
 	case m.typ == "map[string]string":
 		value, present = fmt.Sprintf("appendLabels(%s, %s)", begun, x), "len("+x+") > 0"
 	case os.known(m.typ) != nil && strings.HasPrefix(m.typ, "[]"):
-		value, present = fmt.Sprintf("append%ss(%s, %s)", os.known(m.typ).short, begun, x), "len("+x+") > 0"
+		value, present = fmt.Sprintf("appendList(%s, %s, append%s)", begun, x, os.known(m.typ).short), "len("+x+") > 0"
 	case os.known(m.typ) != nil && strings.HasPrefix(m.typ, "*"):
 		value, present = fmt.Sprintf("append%s(%s, %s)", os.known(m.typ).short, begun, x), x+" != nil"
 	case os.known(m.typ) != nil && m.omit == "":
@@ -283,10 +265,9 @@ func (os objects) answer(s *source, o *object) error {
 		case m.typ == "json.RawMessage":
 			s.add("return a.raw(&%s)", x)
 		case of != nil && of.reader == "answer" && strings.HasPrefix(m.typ, "[]"):
-			s.add("if %s != nil {\nreturn false\n}\n%s = %s{}", x, x, m.typ)
-			s.add("return a.Elements(func() bool {\n%s = append(%s, %s{})\nreturn a.%s(&%s[len(%s)-1])\n})", x, x, of.name, lower(of.short), x, x)
+			s.add("return elements(a, &%s, a.%s)", x, lower(of.short))
 		case of != nil && of.reader == "answer" && strings.HasPrefix(m.typ, "*"):
-			s.add("if %s != nil {\nreturn false\n}\n%s = new(%s)\nreturn a.%s(%s)", x, x, of.name, lower(of.short), x)
+			s.add("return once(&%s) && a.%s(%s)", x, lower(of.short), x)
 		case strings.HasPrefix(m.typ, "*"):
 			s.add("return a.other(&%s)", x)
 		default:

@@ -12,10 +12,11 @@ import (
 // as servers of taskrt write them. It ignores unknown fields: the server may be newer.
 func DecodeAnswer(b []byte, v any) error {
 	a := answerReader{values: values{scan.New(b)}}
+	a.Space()
 	read := false
 	switch v := v.(type) {
 	case *api.SubmitReply:
-		if read = a.begin() && a.submitReply(v) && a.Whole(); !read {
+		if read = a.submitReply(v) && a.Whole(); !read {
 			*v = api.SubmitReply{}
 		}
 	case *SubmitResults:
@@ -23,7 +24,7 @@ func DecodeAnswer(b []byte, v any) error {
 			*v = SubmitResults{}
 		}
 	case *TaskAnswer:
-		if read = a.begin() && a.taskAnswer(v) && a.Whole(); !read {
+		if read = a.taskAnswer(v) && a.Whole(); !read {
 			*v = TaskAnswer{}
 		}
 	}
@@ -39,10 +40,25 @@ type answerReader struct {
 	namespace, behavior, status, outcome string // the last ones read: in a batch they are mostly the same
 }
 
-// begin passes what stands before an answer.
-func (a *answerReader) begin() bool {
-	a.Space()
+// once makes room for a member, unless the member came before: encoding/json would put the two together.
+func once[T any](to **T) bool {
+	if *to != nil {
+		return false
+	}
+	*to = new(T)
 	return true
+}
+
+// elements reads a list, unless the member came before. read reads one element.
+func elements[T any](a *answerReader, to *[]T, read func(*T) bool) bool {
+	if *to != nil {
+		return false
+	}
+	*to = []T{}
+	return a.Elements(func() bool {
+		*to = append(*to, *new(T))
+		return read(&(*to)[len(*to)-1])
+	})
 }
 
 // unknown passes a member with an unknown name. It refuses a name that has anything but lower-case letters, digits and . _ -,
@@ -63,16 +79,11 @@ type replied struct {
 }
 
 func (a *answerReader) results(rs *SubmitResults) bool {
-	a.Space()
 	return a.Members(func(name []byte) bool {
-		if string(name) != "results" || rs.Results != nil {
-			return string(name) != "results" && a.unknown(name)
+		if string(name) == "results" {
+			return elements(a, &rs.Results, a.result)
 		}
-		rs.Results = []api.SubmitResult{}
-		return a.Elements(func() bool {
-			rs.Results = append(rs.Results, api.SubmitResult{})
-			return a.result(&rs.Results[len(rs.Results)-1])
-		})
+		return a.unknown(name)
 	})
 }
 

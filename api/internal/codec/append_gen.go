@@ -10,12 +10,7 @@ import (
 )
 
 // appendTask appends x, or null.
-func appendTask(b []byte, x *api.Task) []byte {
-	if x == nil {
-		return append(b, "null"...)
-	}
-	return append(appendTaskMembers(append(b, '{'), x), '}')
-}
+func appendTask(b []byte, x *api.Task) []byte { return appendObject(b, x, appendTaskMembers) }
 
 func appendTaskMembers(b []byte, x *api.Task) []byte {
 	b = appendString(append(b, `"namespace":`...), x.Namespace)
@@ -52,7 +47,7 @@ func appendTaskMembers(b []byte, x *api.Task) []byte {
 	b = appendTime(b, `,"created_at":`, &x.CreatedAt)
 	b = appendTime(b, `,"started_at":`, x.StartedAt)
 	b = appendTime(b, `,"finished_at":`, x.FinishedAt)
-	b = appendAttempts(append(b, `,"history":`...), x.History)
+	b = appendList(append(b, `,"history":`...), x.History, appendAttempt)
 	b = appendText(b, `,"parent":`, x.Parent)
 	b = appendText(b, `,"partition":`, x.Partition)
 	b = appendLabels(append(b, `,"labels":`...), x.Labels)
@@ -62,10 +57,7 @@ func appendTaskMembers(b []byte, x *api.Task) []byte {
 
 // appendResubmitFlag appends x, or null.
 func appendResubmitFlag(b []byte, x *api.ResubmitFlag) []byte {
-	if x == nil {
-		return append(b, "null"...)
-	}
-	return append(appendResubmitFlagMembers(append(b, '{'), x), '}')
+	return appendObject(b, x, appendResubmitFlagMembers)
 }
 
 func appendResubmitFlagMembers(b []byte, x *api.ResubmitFlag) []byte {
@@ -74,12 +66,7 @@ func appendResubmitFlagMembers(b []byte, x *api.ResubmitFlag) []byte {
 }
 
 // appendAttempt appends x, or null.
-func appendAttempt(b []byte, x *api.Attempt) []byte {
-	if x == nil {
-		return append(b, "null"...)
-	}
-	return append(appendAttemptMembers(append(b, '{'), x), '}')
-}
+func appendAttempt(b []byte, x *api.Attempt) []byte { return appendObject(b, x, appendAttemptMembers) }
 
 func appendAttemptMembers(b []byte, x *api.Attempt) []byte {
 	b = strconv.AppendInt(append(b, `"attempt":`...), x.Attempt, 10)
@@ -95,27 +82,9 @@ func appendAttemptMembers(b []byte, x *api.Attempt) []byte {
 	return b
 }
 
-// appendAttempts appends a list, or null.
-func appendAttempts(b []byte, xs []api.Attempt) []byte {
-	if xs == nil {
-		return append(b, "null"...)
-	}
-	b = append(b, '[')
-	for i := range xs {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendAttempt(b, &xs[i])
-	}
-	return append(b, ']')
-}
-
 // appendSubmitRequest appends x, or null.
 func appendSubmitRequest(b []byte, x *api.SubmitRequest) []byte {
-	if x == nil {
-		return append(b, "null"...)
-	}
-	return append(appendSubmitRequestMembers(append(b, '{'), x), '}')
+	return appendObject(b, x, appendSubmitRequestMembers)
 }
 
 func appendSubmitRequestMembers(b []byte, x *api.SubmitRequest) []byte {
@@ -147,10 +116,7 @@ func appendSubmitRequestMembers(b []byte, x *api.SubmitRequest) []byte {
 
 // appendSubmitReply appends x, or null.
 func appendSubmitReply(b []byte, x *api.SubmitReply) []byte {
-	if x == nil {
-		return append(b, "null"...)
-	}
-	return append(appendSubmitReplyMembers(append(b, '{'), x), '}')
+	return appendObject(b, x, appendSubmitReplyMembers)
 }
 
 func appendSubmitReplyMembers(b []byte, x *api.SubmitReply) []byte {
@@ -164,10 +130,7 @@ func appendSubmitReplyMembers(b []byte, x *api.SubmitReply) []byte {
 
 // appendMinimalTask appends x, or null.
 func appendMinimalTask(b []byte, x *MinimalTask) []byte {
-	if x == nil {
-		return append(b, "null"...)
-	}
-	return append(appendMinimalTaskMembers(append(b, '{'), x), '}')
+	return appendObject(b, x, appendMinimalTaskMembers)
 }
 
 func appendMinimalTaskMembers(b []byte, x *MinimalTask) []byte {
@@ -183,10 +146,7 @@ func appendMinimalTaskMembers(b []byte, x *MinimalTask) []byte {
 
 // appendMinimalReply appends x, or null.
 func appendMinimalReply(b []byte, x *MinimalReply) []byte {
-	if x == nil {
-		return append(b, "null"...)
-	}
-	return append(appendMinimalReplyMembers(append(b, '{'), x), '}')
+	return appendObject(b, x, appendMinimalReplyMembers)
 }
 
 func appendMinimalReplyMembers(b []byte, x *MinimalReply) []byte {
@@ -197,10 +157,7 @@ func appendMinimalReplyMembers(b []byte, x *MinimalReply) []byte {
 
 // appendTaskAnswer appends x, or null.
 func appendTaskAnswer(b []byte, x *TaskAnswer) []byte {
-	if x == nil {
-		return append(b, "null"...)
-	}
-	return append(appendTaskAnswerMembers(append(b, '{'), x), '}')
+	return appendObject(b, x, appendTaskAnswerMembers)
 }
 
 func appendTaskAnswerMembers(b []byte, x *TaskAnswer) []byte {

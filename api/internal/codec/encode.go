@@ -71,6 +71,29 @@ func appendMinimalResult(b []byte, r *MinimalResult) []byte {
 // AppendRequest appends a submit that was checked, so its params are compact.
 func AppendRequest(b []byte, r *api.SubmitRequest) []byte { return appendSubmitRequest(b, r) }
 
+// appendObject appends an object, or null. members appends what stands between the braces.
+func appendObject[T any](b []byte, x *T, members func([]byte, *T) []byte) []byte {
+	if x == nil {
+		return append(b, "null"...)
+	}
+	return append(members(append(b, '{'), x), '}')
+}
+
+// appendList appends a list, or null.
+func appendList[T any](b []byte, xs []T, element func([]byte, *T) []byte) []byte {
+	if xs == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, '[')
+	for i := range xs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = element(b, &xs[i])
+	}
+	return append(b, ']')
+}
+
 // appendLabels appends an object of texts, in the order of their names.
 func appendLabels(b []byte, m map[string]string) []byte {
 	if m == nil {

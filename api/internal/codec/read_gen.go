@@ -62,14 +62,7 @@ func (a *answerReader) task(x *api.Task) bool {
 		case "finished_at":
 			return a.timeOrNil(&x.FinishedAt)
 		case "history":
-			if x.History != nil {
-				return false
-			}
-			x.History = []api.Attempt{}
-			return a.Elements(func() bool {
-				x.History = append(x.History, api.Attempt{})
-				return a.attempt(&x.History[len(x.History)-1])
-			})
+			return elements(a, &x.History, a.attempt)
 		case "parent":
 			return a.Text(&x.Parent)
 		case "partition":
@@ -155,11 +148,7 @@ func (a *answerReader) submitReply(x *api.SubmitReply) bool {
 	return a.Members(func(name []byte) bool {
 		switch string(name) {
 		case "task":
-			if x.Task != nil {
-				return false
-			}
-			x.Task = new(api.Task)
-			return a.task(x.Task)
+			return once(&x.Task) && a.task(x.Task)
 		case "outcome":
 			return a.Known(&x.Outcome, &a.outcome)
 		case "timed_out":
@@ -173,11 +162,7 @@ func (a *answerReader) taskAnswer(x *TaskAnswer) bool {
 	return a.Members(func(name []byte) bool {
 		switch string(name) {
 		case "task":
-			if x.Task != nil {
-				return false
-			}
-			x.Task = new(api.Task)
-			return a.task(x.Task)
+			return once(&x.Task) && a.task(x.Task)
 		}
 		return a.unknown(name)
 	})
