@@ -123,9 +123,9 @@ func (m *model) longestInStruct(s *source, x *structure) {
 		s.add("func longestIn%s(x *task.%s) int { return %s }\n", x.name, x.name, longest)
 		return
 	case len(some) > 0:
-		longest = "n = " + longest
+		longest = "n = " + longest + "\n"
 	}
-	s.add("func longestIn%s(x *task.%s) (n int) {\n%s\n%sreturn n\n}\n", x.name, x.name, longest, rest.body.String())
+	s.add("func longestIn%s(x *task.%s) (n int) {\n%s%sreturn n\n}\n", x.name, x.name, longest, rest.body.String())
 }
 
 // meet notes the structs with lists that t consists of.

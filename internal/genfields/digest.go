@@ -211,14 +211,14 @@ func (m *model) mixList(s *source, x string, t typ, depth int) error {
 	case depth == len(inner):
 		return fmt.Errorf("lists in lists in lists")
 	}
-	y, ref := inner[depth], ""
+	y := inner[depth]
 	s.add("h.Word(uint64(len(%s)))", x)
 	if t.elem.kind == "pointer" {
 		s.add("for _, %s := range %s {", y, x)
 	} else {
 		s.add("for i := range %s {\n%s := &%s[i]", x, y, x)
 	}
-	if err := m.mix(s, y, ref, *t.elem, depth+1); err != nil {
+	if err := m.mix(s, y, "", *t.elem, depth+1); err != nil {
 		return err
 	}
 	s.add("}")

@@ -97,7 +97,7 @@ func parseFiles(sources map[string][]byte) (*model, error) {
 	}
 	for _, f := range files {
 		for _, d := range f.Decls {
-			if err := m.declaration(f, d); err != nil {
+			if err := m.declaration(d); err != nil {
 				return nil, fmt.Errorf("%s: %w", fset.Position(d.Pos()), err)
 			}
 		}
@@ -122,7 +122,7 @@ func (m *model) findBasics(f *ast.File) {
 }
 
 // declaration reads the structs, the list of commands, and the methods that make a type a command.
-func (m *model) declaration(f *ast.File, d ast.Decl) error {
+func (m *model) declaration(d ast.Decl) error {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		if d.Name.Name == "apply" && d.Recv != nil && len(d.Type.Params.List) == 1 {
@@ -132,7 +132,7 @@ func (m *model) declaration(f *ast.File, d ast.Decl) error {
 		}
 	case *ast.GenDecl:
 		if d.Tok == token.VAR && len(directives(d.Doc, "commands")) > 0 {
-			return m.listCommands(f, d)
+			return m.listCommands(d)
 		}
 		if d.Tok != token.TYPE {
 			return nil
@@ -266,7 +266,7 @@ func (m *model) typeOf(e ast.Expr) (typ, error) {
 var numbered = regexp.MustCompile(`^// (\d+)$`)
 
 // listCommands reads lines like `_ Command = Submit{} // 1`.
-func (m *model) listCommands(f *ast.File, d *ast.GenDecl) error {
+func (m *model) listCommands(d *ast.GenDecl) error {
 	for _, spec := range d.Specs {
 		v := spec.(*ast.ValueSpec)
 		lit, ok := v.Values[0].(*ast.CompositeLit)

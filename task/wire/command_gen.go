@@ -278,7 +278,6 @@ func longestInActivate(x *task.Activate) (n int) {
 func longestInActivated(x *task.Activated) int { return longestInPolicy(&x.Policy) }
 
 func longestInBeat(x *task.Beat) (n int) {
-
 	if x.Progress != nil {
 		n = max(n, longestInPayload(x.Progress))
 	}
@@ -357,7 +356,6 @@ func longestInOperation(x *task.Operation) (n int) {
 func longestInOperationPolicy(x *task.OperationPolicy) int { return len(x.Incompatible) }
 
 func longestInPayload(x *task.Payload) (n int) {
-
 	if x.Blobs != nil {
 		n = max(n, longestInBlobs(x.Blobs))
 	}
@@ -377,7 +375,6 @@ func longestInPutBehavior(x *task.PutBehavior) int { return longestInPolicy(&x.P
 func longestInRecordRun(x *task.RecordRun) int { return longestInMaintenanceRun(&x.Run) }
 
 func longestInSnooze(x *task.Snooze) (n int) {
-
 	if x.Checkpoint != nil {
 		n = max(n, longestInPayload(x.Checkpoint))
 	}
