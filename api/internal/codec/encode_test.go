@@ -178,6 +178,8 @@ func FuzzDecodeAnswer(f *testing.F) {
 		`{}`, `{"task":null,"outcome":"created"}`, `{"task":{"id":"abc","attempt":1,"labels":{"a":"b"},"history":[{"attempt":1}]}}`, `{"task":{"id":null}}`,
 		`{"results":[{"error":{"code":"x","status":400}},{"task":{"params":[1, 2]},"outcome":"existing"},{}]}`, `{"results":null}`, `{"results":[{"more":1}],"more":{}}`,
 		`{"task":{"created_at":"2026-11-22T10:30:00.000Z","not_before":null,"attempt":1.5}}`, `{"task":{"ID":"abc"}}`, `{"task":{"id":"a"},"task":{"rev":1}}`,
+		`{"results":[{"outcome":"created"}],"results":[{"task":{"id":"a"}}]}`, `{"task":{"history":[{"attempt":1}],"history":[{"token":2}]}}`,
+		`{"task":{"labels":{"a":"b"},"labels":{"c":"d"}}}`,
 	} {
 		f.Add([]byte(s))
 	}
