@@ -42,7 +42,7 @@ func (m *Machine) nextInstance(o *Operation) int64 {
 	return next
 }
 
-// putInstance makes last the number that was given last.
+// putInstance stores last as the last instance number.
 func (m *Machine) putInstance(k instanceName, last int64) {
 	if former := m.instances.Get(k); former != nil {
 		m.sum -= hashInstance(former)
