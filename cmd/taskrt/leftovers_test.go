@@ -1,13 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,12 +74,12 @@ func sacrifice(t *testing.T, kill bool, limit time.Duration) (family []int) {
 	}
 	<-ended
 	for deadline := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
-		left := slices.DeleteFunc(slices.Clone(family), func(pid int) bool { return len(command(pid)) == 0 })
+		left := slices.DeleteFunc(slices.Clone(family), func(pid int) bool { return len(trio.CommandLine(pid)) == 0 })
 		if len(left) == 0 {
 			return family
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of %v are left, one is %q", left, family, command(left[0]))
+			t.Fatalf("%d of %v are left, one is %q", left, family, trio.CommandLine(left[0]))
 		}
 	}
 }
@@ -89,20 +87,11 @@ func sacrifice(t *testing.T, kill bool, limit time.Duration) (family []int) {
 // count counts the processes that execute this command of taskrt.
 func count(pids []int, name string) (n int) {
 	for _, pid := range pids {
-		if words := command(pid); len(words) > 1 && words[1] == name {
+		if trio.Executes(pid, name) {
 			n++
 		}
 	}
 	return n
-}
-
-// command returns the command line of a process; none if it has ended.
-func command(pid int) []string {
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(line) == 0 {
-		return nil
-	}
-	return strings.Split(string(line), "\x00")
 }
 
 // TestVictim starts a server as tests do, and one as scripts do, and waits for ever.

@@ -137,8 +137,7 @@ func (c *cluster) compiling(p *process) (pid int) {
 	c.t.Helper()
 	c.eventually(p.id+" compiles", func() bool {
 		for _, pid = range trio.Family(p.cmd.Process.Pid)[1:] {
-			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if words := strings.Split(string(line), "\x00"); err == nil && len(words) > 1 && words[1] == "compile" {
+			if trio.Executes(pid, "compile") {
 				return true
 			}
 		}

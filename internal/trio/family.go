@@ -34,10 +34,24 @@ func Family(pid int) []int {
 // Guests finds the process of a node's guests, given the node's process; false if there is none now.
 func Guests(node int) (pid int, found bool) {
 	for _, pid := range Family(node)[1:] {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if words := strings.Split(string(line), "\x00"); err == nil && len(words) > 1 && words[1] == "guests" {
+		if Executes(pid, "guests") {
 			return pid, true
 		}
 	}
 	return 0, false
+}
+
+// Executes says whether a process executes this command of taskrt. A process that has ended executes nothing.
+func Executes(pid int, command string) bool {
+	words := CommandLine(pid)
+	return len(words) > 1 && words[1] == command
+}
+
+// CommandLine returns the command line of a process; none if the process has ended.
+func CommandLine(pid int) []string {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || len(line) == 0 {
+		return nil
+	}
+	return strings.Split(string(line), "\x00")
 }
