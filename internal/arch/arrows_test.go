@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/guests":   {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child"},
 	"cmd/taskrt/internal/heap":     {},
 	"cmd/taskrt/internal/keys":     {"internal/mux", "trust"},
-	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task", "task/blobs"},
+	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task/blobs"},
 	"cmd/taskrt/internal/lone":     {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
 	"cmd/taskrt/internal/scaffold": {"plugins/sdk"},
 
