@@ -235,9 +235,7 @@ func TestPoisonAmongInnocents(t *testing.T) {
 	cli := func(how string) {
 		t.Helper()
 		for _, id := range []string{"n2", "n3"} {
-			if out, err := leash.Command(binary, "cluster", how, id, "--server", strings.Join(c.urls(), ",")).CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			c.taskrt(binary, "cluster", how, id)
 		}
 	}
 	cli("drain") // all meet in one process

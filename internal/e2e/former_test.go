@@ -44,22 +44,6 @@ func single(t *testing.T, exe, dir string) *cluster {
 	return c
 }
 
-// taskrt runs a command against the cluster's nodes.
-func (c *cluster) taskrt(exe string, args ...string) string {
-	c.t.Helper()
-	cmd := leash.Command(exe, append(args, "--server", strings.Join(c.urls(), ","))...)
-	if c.ca != "" {
-		cmd.Args = append(cmd.Args, "--ca", c.ca)
-	}
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		c.t.Fatalf("taskrt %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr.String())
-	}
-	return string(out)
-}
-
 // TestFormerFormat: this build refuses a directory of the former format before it votes, says what to do, and changes nothing;
 // what it said moves the content over (SPEC C9).
 func TestFormerFormat(t *testing.T) {

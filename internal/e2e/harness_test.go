@@ -427,15 +427,38 @@ func (c *cluster) leader() int {
 	return at
 }
 
+// taskrt runs a command against the cluster's nodes.
+func (c *cluster) taskrt(exe string, args ...string) string {
+	c.t.Helper()
+	cmd := leash.Command(exe, append(args, "--server", strings.Join(c.urls(), ","))...)
+	if c.ca != "" {
+		cmd.Args = append(cmd.Args, "--ca", c.ca)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		c.t.Fatalf("taskrt %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr.String())
+	}
+	return string(out)
+}
+
 // push uploads a committed guest through a node.
 func (c *cluster) push(names ...string) {
 	c.t.Helper()
 	for _, name := range names {
-		out, err := leash.Command(binary, "push", wasm(name), "--server", strings.Join(c.urls(), ",")).CombinedOutput()
-		if err != nil {
-			c.t.Fatalf("push %s: %v\n%s", name, err, out)
-		}
+		c.taskrt(binary, "push", wasm(name))
 	}
+}
+
+// pushAs uploads a guest with this text as its manifest.
+func (c *cluster) pushAs(guest, manifest string) {
+	c.t.Helper()
+	file := filepath.Join(c.t.TempDir(), guest+".json")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	c.taskrt(binary, "push", wasm(guest), "--manifest", file)
 }
 
 // insist is do, again and again while the answer says that nothing was done because there is no leader, or because the log does not

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api/apitest"
-	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // mayGrowMiB is how much resident memory a server process may take on while everything holds on: three times the budget
@@ -78,15 +77,7 @@ func TestHostileClients(t *testing.T) {
 
 // pushFan uploads a behavior for operations.
 func pushFan(c *cluster) {
-	manifest := filepath.Join(c.t.TempDir(), "fan.json")
-	text := `{"schema":1,"behaviors":[{"name":"fuzzed.fan","operation":{"complete":"fuzzed.reduce"}},{"name":"fuzzed.reduce"}]}`
-	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
-	out, err := leash.Command(binary, "push", wasm("echo"), "--manifest", manifest, "--server", strings.Join(c.urls(), ",")).CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("push: %v\n%s", err, out)
-	}
+	c.pushAs("echo", `{"schema":1,"behaviors":[{"name":"fuzzed.fan","operation":{"complete":"fuzzed.reduce"}},{"name":"fuzzed.reduce"}]}`)
 }
 
 // honest submits through all nodes, and follows what becomes of it.

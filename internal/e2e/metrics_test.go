@@ -3,8 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +10,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // ending is a task that ends in one way, and the outcome that metrics call it.
@@ -42,14 +38,7 @@ func pushEndings(c *cluster) {
 		behaviors[e.guest] = append(behaviors[e.guest], fmt.Sprintf(`{"name":%q%s}`, e.behavior, e.policy))
 	}
 	for guest, list := range behaviors {
-		manifest := filepath.Join(c.t.TempDir(), guest+".json")
-		if err := os.WriteFile(manifest, []byte(`{"schema":1,"behaviors":[`+strings.Join(list, ",")+`]}`), 0o600); err != nil {
-			c.t.Fatal(err)
-		}
-		out, err := leash.Command(binary, "push", wasm(guest), "--manifest", manifest, "--server", strings.Join(c.urls(), ",")).CombinedOutput()
-		if err != nil {
-			c.t.Fatalf("push %s: %v\n%s", guest, err, out)
-		}
+		c.pushAs(guest, `{"schema":1,"behaviors":[`+strings.Join(list, ",")+`]}`)
 	}
 }
 

@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // operation is the part of the record that the tests look at.
@@ -332,15 +328,7 @@ func TestBuildIndexCancelled(t *testing.T) {
 // operation's ID.
 func (c *cluster) naps() {
 	c.t.Helper()
-	manifest := filepath.Join(c.t.TempDir(), "nap.json")
-	text := `{"schema":1,"behaviors":[{"name":"nap","operation":{"complete":"nap-done"}},{"name":"nap-done"}]}`
-	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
-	out, err := leash.Command(binary, "push", wasm("wait"), "--manifest", manifest, "--server", strings.Join(c.urls(), ",")).CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("push: %v\n%s", err, out)
-	}
+	c.pushAs("wait", `{"schema":1,"behaviors":[{"name":"nap","operation":{"complete":"nap-done"}},{"name":"nap-done"}]}`)
 }
 
 // oneEnd demands that every node tells the same end of an operation, and that its completion has succeeded once.
