@@ -143,7 +143,7 @@ func TestCacheSweepsWhatACrashLeft(t *testing.T) {
 		}
 	}
 	old := time.Now().Add(-2 * time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, ".making-"+"old"), old, old); err != nil {
+	if err := os.Chtimes(filepath.Join(dir, ".making-old"), old, old); err != nil {
 		t.Fatal(err)
 	}
 	echoes(t, dir)
@@ -157,7 +157,7 @@ func TestCacheSweepsWhatACrashLeft(t *testing.T) {
 			left = append(left, e.Name())
 		}
 	}
-	if len(left) != 1 || left[0] != ".making-"+"young" {
+	if len(left) != 1 || left[0] != ".making-young" {
 		t.Errorf("left: %v", left)
 	}
 }
