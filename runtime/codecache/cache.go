@@ -158,12 +158,12 @@ func Size(dir string) (n int64) {
 	return n
 }
 
-// CompileFunc compiles a module, with a cache of wazero's that may be nil.
-type CompileFunc func(wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error)
+// compileFunc compiles a module, with a cache of wazero's that may be nil.
+type compileFunc func(wazero.CompilationCache) (wazero.Runtime, wazero.CompiledModule, error)
 
 // Compile calls f with the cached code of digest, if there is any and it is whole, else with an empty cache, whose
 // content is then kept. cached says that nothing was compiled. Trouble with the cache never fails a compilation.
-func (c *Cache) Compile(digest string, f CompileFunc) (rt wazero.Runtime, made wazero.CompiledModule, cached bool, err error) {
+func (c *Cache) Compile(digest string, f compileFunc) (rt wazero.Runtime, made wazero.CompiledModule, cached bool, err error) {
 	if c.cfg.Dir == "" {
 		rt, made, err = f(nil)
 		return rt, made, false, err
@@ -201,7 +201,7 @@ func (c *Cache) Compile(digest string, f CompileFunc) (rt wazero.Runtime, made w
 }
 
 // reuse calls f with the code in place. wazero may find no code for this machine's CPU there, and add it.
-func (c *Cache) reuse(place string, f CompileFunc) (wazero.Runtime, wazero.CompiledModule, bool, error) {
+func (c *Cache) reuse(place string, f compileFunc) (wazero.Runtime, wazero.CompiledModule, bool, error) {
 	rt, made, added, err := c.open(place, f)
 	if err != nil {
 		return nil, nil, false, err
@@ -216,7 +216,7 @@ func (c *Cache) reuse(place string, f CompileFunc) (wazero.Runtime, wazero.Compi
 }
 
 // open calls f with the code in place. added is how many bytes wazero has put there.
-func (c *Cache) open(place string, f CompileFunc) (rt wazero.Runtime, made wazero.CompiledModule, added int64, err error) {
+func (c *Cache) open(place string, f compileFunc) (rt wazero.Runtime, made wazero.CompiledModule, added int64, err error) {
 	before := Size(place)
 	if rt, made, err = c.with(place, f); err != nil {
 		return nil, nil, 0, err
@@ -235,7 +235,7 @@ func (c *Cache) begin() (string, error) {
 }
 
 // with calls f with a cache in dir. The cache holds the engine that holds the code: it is closed after the runtime.
-func (c *Cache) with(dir string, f CompileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
+func (c *Cache) with(dir string, f compileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
 	if err != nil {
 		return nil, nil, err

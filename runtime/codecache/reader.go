@@ -12,7 +12,7 @@ import (
 var errNotMade = errors.New("runtime: the cache has no code of this module")
 
 // Read calls f with code that another process has compiled. If there is none, Config.Compile asks for it.
-func (c *Cache) Read(ctx context.Context, digest string, size int64, f CompileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
+func (c *Cache) Read(ctx context.Context, digest string, size int64, f compileFunc) (wazero.Runtime, wazero.CompiledModule, error) {
 	place := c.place(digest)
 	err := verifySums(place)
 	if err != nil {

@@ -51,13 +51,13 @@ type Report struct {
 	FuelUsed    int64     `json:"fuel_used"`         // units
 	PeakMemory  int64     `json:"peak_memory_bytes"` // of linear memory
 	DurationMS  float64   `json:"duration_ms"`       // of the guest's execution
-	Progress    *Progress `json:"progress,omitempty"`
+	Progress    *progress `json:"progress,omitempty"`
 	Checkpoints int       `json:"checkpoints"` // how many were saved
 	Log         []LogLine `json:"log"`
 }
 
-// Progress is what the guest said last about how far it is.
-type Progress struct {
+// progress is what the guest said last about how far it is.
+type progress struct {
 	Done  int64  `json:"done"`
 	Total int64  `json:"total"`
 	Note  string `json:"note,omitempty"`
@@ -99,7 +99,7 @@ func (h *Host) Attempt(ctx context.Context, m *runtime.Module, a runtime.Attempt
 
 // Beat implements runtime.Host.
 func (h *Host) Beat(done, total int64, note []byte) abi.Signals {
-	h.Report.Progress = &Progress{Done: done, Total: total, Note: string(note)}
+	h.Report.Progress = &progress{Done: done, Total: total, Note: string(note)}
 	return h.Signals()
 }
 
