@@ -148,7 +148,7 @@ func (m *member) serve(ctx context.Context, h http.Handler) error {
 	return nil
 }
 
-// checkLoopback refuses an address that others can reach: there is no TLS and there are no tokens yet (SPEC C5).
+// checkLoopback refuses an address that others can reach, because nobody is asked for a password there (SPEC C5).
 func checkLoopback(flag, addr string, insecure bool) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "" {
@@ -161,5 +161,5 @@ func checkLoopback(flag, addr string, insecure bool) error {
 	if flag == "raft" {
 		say = "--cluster-secret, or --insecure"
 	}
-	return fmt.Errorf("--%s %s can be reached by others, and there is neither TLS nor a password: say %s if the network is yours alone", flag, addr, say)
+	return fmt.Errorf("--%s %s can be reached by others, and asks nobody for a password: say %s if the network is yours alone", flag, addr, say)
 }
