@@ -31,9 +31,6 @@ func (h *handler) putBehavior(w http.ResponseWriter, r *request) error {
 	}
 	defer release()
 	req.Policy = body
-	if err := req.Check(); err != nil {
-		return err
-	}
 	ctx, meta := r.call()
 	reply, err := h.service.PutBehavior(ctx, req)
 	if err != nil {

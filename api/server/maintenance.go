@@ -29,9 +29,6 @@ func (h *handler) startMaintenance(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer release()
-	if err := req.Check(); err != nil {
-		return err
-	}
 	return h.replyAs(w, r, http.StatusAccepted, func(ctx context.Context) (any, error) { return h.service.StartMaintenance(ctx, req) })
 }
 

@@ -62,9 +62,6 @@ func (h *handler) createNamespace(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer release()
-	if err := s.CheckNew(); err != nil {
-		return err
-	}
 	return h.replyNamespace(w, r, http.StatusCreated, func(ctx context.Context) (*api.Namespace, error) { return h.service.CreateNamespace(ctx, s) })
 }
 
@@ -84,9 +81,6 @@ func (h *handler) updateNamespace(w http.ResponseWriter, r *request) error {
 		return api.FieldError(api.CodeInvalidField, "name", "is %.80q in the body and %q in the path", s.Name, name)
 	}
 	s.Name = name
-	if err := s.Check(); err != nil {
-		return err
-	}
 	return h.replyNamespace(w, r, http.StatusOK, func(ctx context.Context) (*api.Namespace, error) { return h.service.UpdateNamespace(ctx, s) })
 }
 

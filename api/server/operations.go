@@ -25,9 +25,6 @@ func (h *handler) startOperation(w http.ResponseWriter, r *request) error {
 	if req.Namespace, err = bodyNamespace(r, ns, req.Namespace); err != nil {
 		return err
 	}
-	if err := req.Check(); err != nil {
-		return err
-	}
 	return h.replyAs(w, r, http.StatusCreated, func(ctx context.Context) (any, error) {
 		o, err := h.service.StartOperation(ctx, req)
 		return codec.OperationAnswer{Operation: o}, err
@@ -70,9 +67,6 @@ func (h *handler) listOperations(w http.ResponseWriter, r *request) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	if err := req.Check(); err != nil {
-		return err
-	}
 	ctx, meta := r.call()
 	reply, err := h.service.Operations(ctx, req)
 	if err != nil {
@@ -87,9 +81,6 @@ func (h *handler) listPartitions(w http.ResponseWriter, r *request) error {
 	ns, id := operationPath(r, q)
 	req := api.PartitionsRequest{Namespace: ns, ID: id, Status: q.text("status"), Limit: q.limit(), Cursor: q.text("cursor")}
 	if err := q.done(); err != nil {
-		return err
-	}
-	if err := req.Check(); err != nil {
 		return err
 	}
 	ctx, meta := r.call()

@@ -10,8 +10,8 @@ import (
 )
 
 // ofTask reads a request of one task into req. The namespace and the ID, which point to two fields of req, come from the URL,
-// and the rest from the body.
-func (h *handler) ofTask(w http.ResponseWriter, r *request, req checker, namespace, id *string, optional bool) (release func(), err error) {
+// and the rest from the body. The Service checks what was read.
+func (h *handler) ofTask(w http.ResponseWriter, r *request, req any, namespace, id *string, optional bool) (release func(), err error) {
 	q := r.query
 	ns, name := taskPath(r, q)
 	if err := q.done(); err != nil {
@@ -21,15 +21,8 @@ func (h *handler) ofTask(w http.ResponseWriter, r *request, req checker, namespa
 		return nil, err
 	}
 	*namespace, *id = ns, name
-	if err := req.Check(); err != nil {
-		release()
-		return nil, err
-	}
 	return release, nil
 }
-
-// checker is a request that can tell what is wrong with it.
-type checker interface{ Check() error }
 
 // retryTask is POST /v1/tasks/{id}/retry (SPEC T1, B2).
 func (h *handler) retryTask(w http.ResponseWriter, r *request) error {
@@ -87,13 +80,10 @@ func (h *handler) finishTask(w http.ResponseWriter, r *request) error {
 		return api.FieldError(api.CodeInvalidField, "namespace", "differs from the request's, %s", ns)
 	}
 	req.Namespace, req.ID = ns, id
-	if err := req.Check(); err != nil {
-		return err
-	}
 	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.Finish(ctx, req) })
 }
 
-// finishMany is POST /v1/tasks:finish (SPEC J4). The Service checks each report.
+// finishMany is POST /v1/tasks:finish (SPEC J4).
 func (h *handler) finishMany(w http.ResponseWriter, r *request) error {
 	q := r.query
 	ns := q.text("namespace")
@@ -164,9 +154,6 @@ func (h *handler) txn(w http.ResponseWriter, r *request) error {
 		return bad
 	}
 	if req.Namespace, err = bodyNamespace(r, ns, req.Namespace); err != nil {
-		return err
-	}
-	if err := req.Check(); err != nil {
 		return err
 	}
 	ctx, meta := r.call()

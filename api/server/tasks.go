@@ -49,9 +49,6 @@ func (h *handler) listTasks(w http.ResponseWriter, r *request) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	if err := req.Check(); err != nil {
-		return err
-	}
 	ctx, meta := r.call()
 	reply, err := h.service.Tasks(ctx, req)
 	if err != nil {

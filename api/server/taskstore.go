@@ -181,9 +181,6 @@ func (h *handler) storeUpdate(w http.ResponseWriter, r *request) error {
 	for _, x := range body.Updates {
 		req.Updates = append(req.Updates, api.StoreChange{ID: x.ID, Data: x.Data, Timespec: timespec(x.Timespec, x.Duration)})
 	}
-	if err := req.Check(); err != nil {
-		return err
-	}
 	ctx, meta := r.call()
 	reply, err := h.service.StoreUpdate(ctx, req)
 	return h.answerStore(w, meta, reply, err)
@@ -220,9 +217,6 @@ func (h *handler) storeClaim(w http.ResponseWriter, r *request) error {
 	req := api.StoreClaimRequest{
 		Namespace: ns, ClientID: *body.ClientID, Group: body.Group,
 		Duration: time.Duration(max(body.Duration, 0)) * time.Millisecond, Depends: body.Depends,
-	}
-	if err := req.Check(); err != nil {
-		return err
 	}
 	ctx, meta := r.call()
 	reply, err := h.service.StoreClaim(ctx, req)
