@@ -114,7 +114,7 @@ func operationKey(namespace, id string) (task.Key, error) {
 
 func noOperation(m *task.Machine, key task.Key) error {
 	if !m.NamespaceExists(key.Namespace) {
-		return api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", key.Namespace)
+		return spaces.Unknown(key.Namespace)
 	}
 	return api.NewError(string(task.OperationNotFound), "no operation %s", key.ID)
 }

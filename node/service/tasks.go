@@ -23,7 +23,7 @@ func taskKey(namespace, id string) (task.Key, error) {
 
 func notFound(m *task.Machine, key task.Key) error {
 	if !m.NamespaceExists(key.Namespace) {
-		return api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %s", key.Namespace)
+		return spaces.Unknown(key.Namespace)
 	}
 	return api.NewError(api.CodeTaskNotFound, "no task %s", key.ID)
 }
