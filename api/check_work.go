@@ -156,8 +156,8 @@ func CheckReports(rs []FinishRequest) error {
 	return nil
 }
 
-// CheckReport checks report number i of a bulk finish, and notes its task in seen. It refuses a second report of a task,
-// because chance would decide which of the two comes first.
+// CheckReport checks report number i of a bulk finish, and notes its task in seen. It refuses a second report of a task
+// (SPEC J4), because chance would decide which of the two comes first.
 func CheckReport(f *FinishRequest, i int, seen map[[2]string]int) *Error {
 	if err := f.check(); err != nil {
 		return err
