@@ -97,34 +97,45 @@ func readSources(dir string) ([]source, error) {
 		if err != nil {
 			return nil, err
 		}
-		src := source{name, string(text), map[string][]span{}}
-		add := func(name string, n ast.Node) {
-			src.decls[name] = append(src.decls[name], span{fset.Position(n.Pos()).Offset, fset.Position(n.End()).Offset})
-		}
-		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				add(funcName(d), d)
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					var place ast.Node = spec
-					if !d.Lparen.IsValid() {
-						place = d // with its keyword
-					}
-					switch spec := spec.(type) {
-					case *ast.TypeSpec:
-						add(spec.Name.Name, place)
-					case *ast.ValueSpec:
-						for _, name := range spec.Names {
-							add(name.Name, place)
-						}
-					}
+		all = append(all, source{name, string(text), placesIn(fset, f)})
+	}
+	return all, nil
+}
+
+// placesIn returns where a file declares each name.
+func placesIn(fset *token.FileSet, f *ast.File) map[string][]span {
+	places := map[string][]span{}
+	add := func(name string, n ast.Node) {
+		places[name] = append(places[name], span{fset.Position(n.Pos()).Offset, fset.Position(n.End()).Offset})
+	}
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			add(funcName(d), d)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				var place ast.Node = spec
+				if !d.Lparen.IsValid() {
+					place = d // with its keyword
+				}
+				for _, name := range namesOf(spec) {
+					add(name.Name, place)
 				}
 			}
 		}
-		all = append(all, src)
 	}
-	return all, nil
+	return places
+}
+
+// namesOf returns the names that a type, or variables or constants, are declared by.
+func namesOf(spec ast.Spec) []*ast.Ident {
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		return []*ast.Ident{spec.Name}
+	case *ast.ValueSpec:
+		return spec.Names
+	}
+	return nil // an import
 }
 
 // funcName returns "F" or, of a method, "T.M".
