@@ -7,7 +7,6 @@ import (
 	"go/doc"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -108,19 +107,17 @@ func purpose(sentence string) string {
 	return sentence
 }
 
-// TestArchitectureNames: the files that docs/architecture.md names are there, and the glossary says where each word is at home.
+// TestArchitectureNames: the files and packages that docs/architecture.md names are there, and the glossary says where each word is at home.
 func TestArchitectureNames(t *testing.T) {
 	t.Parallel()
 	base := root(t)
 	text := read(t, filepath.Join(base, packagesPage))
-	words := 0
+	words, paths := 0, 0
 	in := false
 	for i, line := range strings.Split(text, "\n") {
 		in = in && !strings.HasPrefix(line, "## ") || line == "## Glossary"
-		for _, name := range quotedFile.FindAllStringSubmatch(line, -1) {
-			if _, err := os.Stat(filepath.Join(base, name[1])); err != nil {
-				t.Errorf("%s:%d: there is no %s", packagesPage, i+1, name[1])
-			}
+		for _, quoted := range code.FindAllString(line, -1) {
+			paths += statPaths(t, fmt.Sprintf("%s:%d", packagesPage, i+1), strings.Trim(quoted, "`"))
 		}
 		cells := strings.Split(line, "|")
 		if !in || len(cells) < 5 || cells[1] == " word " || strings.HasPrefix(cells[1], "---") {
@@ -133,9 +130,7 @@ func TestArchitectureNames(t *testing.T) {
 			}
 		}
 	}
-	if words < 40 {
-		t.Errorf("only %d words found: the search is broken", words)
+	if words < 40 || paths < 100 {
+		t.Errorf("only %d words and %d paths found: the search is broken", words, paths)
 	}
 }
-
-var quotedFile = regexp.MustCompile("`([a-z]+(?:/[a-z_]+)*/[a-z_]+\\.go)`")
