@@ -40,11 +40,7 @@ func (h *handler) metrics(w http.ResponseWriter, r *request) error {
 
 // readyz answers 200 if a leader is known, this node is caught up, and its disk works (SPEC H1).
 func (h *handler) readyz(w http.ResponseWriter, r *request) error {
-	ctx, meta := r.call()
-	if err := h.service.Ready(ctx); err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, codec.Health{Status: "ready"})
+	return h.reply(w, r, func(ctx context.Context) (any, error) { return codec.Health{Status: "ready"}, h.service.Ready(ctx) })
 }
 
 // listWorkers is GET /v1/workers (SPEC J7).

@@ -75,12 +75,10 @@ func (h *handler) push(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	req.Wasm, req.Size = bytes.NewReader(body), int64(len(body))
-	ctx, meta := r.call()
-	m, err := h.service.Push(ctx, req)
-	if err != nil {
-		return err
-	}
-	return h.answer(w, http.StatusOK, meta, codec.ModuleAnswer{Module: m})
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		m, err := h.service.Push(ctx, req)
+		return codec.ModuleAnswer{Module: m}, err
+	})
 }
 
 // readParts takes a multipart body apart. It returns the file, and puts the other parts into req.
