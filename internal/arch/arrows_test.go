@@ -103,7 +103,7 @@ var arrows = map[string][]string{
 	"internal/trio":     {"internal/leash"},
 
 	"plugins/examples":             {},
-	"plugins/plugintest":           {"abi", "internal/built", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "runtime/manifest", "task", "task/blobs"},
+	"plugins/plugintest":           {"abi", "internal/built", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "runtime/manifest", "task/blobs"},
 	"plugins/sdk":                  {},
 	"plugins/sdk/go":               {"abi", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/tinyjson":      {},
@@ -128,7 +128,7 @@ var arrows = map[string][]string{
 	"plugins/sdk/go/tasks/testdata/guest":             {"plugins/sdk/go", "plugins/sdk/go/tasks"},
 
 	// Tests only; see testOnly.
-	"abi/abitest":          {"abi", "runtime", "runtime/grants"},
+	"abi/abitest":          {"abi", "runtime"},
 	"api/apitest":          {"api", "api/children", "api/client", "api/server", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "worker", "internal/memnet", "internal/mux"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
@@ -137,8 +137,8 @@ var arrows = map[string][]string{
 	"node/nodetest":        {"task"},
 	"task/wire/wiretest":   {},
 	"internal/ctool":       {"internal/built", "internal/leash", "plugins/sdk"},
-	"internal/e2e":         {"internal/built"},
-	"internal/linear":      {"internal/built"},
+	"internal/e2e":         {},
+	"internal/linear":      {},
 	"internal/maintbench":  {"..."},
 	"internal/memnet":      {"internal/mux"},
 	"internal/astool":      {"internal/built", "internal/leash", "plugins/sdk"},
@@ -199,23 +199,25 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/cmdline": {"github.com/urfave/cli/v2"},
 }
 
-// rule finds the line of a table for a package: its own, or that of a pattern.
-func rule(table map[string][]string, dir string) (allowed []string, ok bool) {
-	if allowed, ok = table[dir]; ok {
-		return allowed, true
+// lineOf finds the line of arrows for a package: its own, or that of a pattern.
+func lineOf(dir string) (line string, ok bool) {
+	if _, ok = arrows[dir]; ok {
+		return dir, true
 	}
-	for pattern, allowed := range table {
+	for pattern := range arrows {
 		if match, err := path.Match(pattern, dir); err == nil && match {
-			return allowed, true
+			return pattern, true
 		}
 	}
-	return nil, false
+	return "", false
 }
 
+// TestArrows: no package imports what its line does not allow, and no line allows what nobody imports.
 func TestArrows(t *testing.T) {
 	t.Parallel()
+	imported := map[string][]string{} // line → what files import outside of tests
 	for _, f := range load(t) {
-		allowed, known := rule(arrows, f.dir)
+		line, known := lineOf(f.dir)
 		if !known {
 			t.Errorf("%s: package %s is not in the table: say what it may import", f.path, f.dir)
 			continue
@@ -223,6 +225,8 @@ func TestArrows(t *testing.T) {
 		if f.test {
 			continue
 		}
+		imported[line] = append(imported[line], f.imports()...)
+		allowed := arrows[line]
 		for _, p := range f.imports() {
 			to, inside := strings.CutPrefix(p, module+"/")
 			if !inside {
@@ -236,6 +240,20 @@ func TestArrows(t *testing.T) {
 			}
 			if slices.Contains(testOnly, to) && !slices.Contains(testOnly, f.dir) {
 				t.Errorf("%s imports %s, which is for tests only", f.path, to)
+			}
+		}
+	}
+	for line, allowed := range arrows {
+		for _, to := range allowed {
+			if to != "..." && !slices.Contains(imported[line], module+"/"+to) {
+				t.Errorf("%s does not import %s: take the arrow away", line, to)
+			}
+		}
+	}
+	for dir, modules := range thirdParty {
+		for _, m := range modules {
+			if !slices.ContainsFunc(imported[dir], func(p string) bool { return allowsModule([]string{m}, p) }) {
+				t.Errorf("%s imports nothing of %s: take it out of the table", dir, m)
 			}
 		}
 	}
