@@ -49,7 +49,7 @@ func filled[T any]() T {
 
 // everyCommand yields the numbers of all commands with their types.
 func everyCommand(yield func(kind uint64, t reflect.Type) bool) {
-	for kind := uint64(1); ; kind++ {
+	for kind := uint64(1); kind < 256; kind++ { // see maxEnvelope
 		c, _, err := decodeCommand(kind, []byte{head.Map})
 		if err != nil || !yield(kind, reflect.TypeOf(c)) {
 			return
