@@ -70,8 +70,11 @@ type list[R any] struct {
 	frozen  bool // a Frozen may share the array
 }
 
-// place returns where the answer with the number is or belongs.
+// place returns where the answer with the number is or belongs: nearly always at the end, because commands are numbered in order.
 func (l *list[R]) place(seq uint64) (int, bool) {
+	if l.last() < seq {
+		return len(l.answers), false
+	}
 	return slices.BinarySearchFunc(l.answers, seq, func(a answer[R], seq uint64) int { return cmp.Compare(a.seq, seq) })
 }
 
