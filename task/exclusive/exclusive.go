@@ -69,15 +69,15 @@ func (t *Terms) byPolicy(names []name, perTarget, perObject, others kind) []name
 }
 
 // Table holds the operations O that run. The zero value is empty.
-type Table[O any] struct{ lists map[name][]member[O] }
+type Table[O comparable] struct{ lists map[name][]member[O] }
 
 // member is an operation in a list.
-type member[O any] struct {
+type member[O comparable] struct {
 	created uint64
 	of      O
 }
 
-func find[O any](list []member[O], created uint64) (int, bool) {
+func find[O comparable](list []member[O], created uint64) (int, bool) {
 	return slices.BinarySearchFunc(list, created, func(m member[O], created uint64) int { return cmp.Compare(m.created, created) })
 }
 
@@ -123,7 +123,7 @@ func (t *Table[O]) Check(want *Table[O]) error {
 		return fmt.Errorf("O2: %d lists of running operations, recounted %d", len(t.lists), len(want.lists))
 	}
 	for n := range want.lists { // order-free: any violation will do
-		if !slices.EqualFunc(t.lists[n], want.lists[n], func(a, b member[O]) bool { return a.created == b.created }) {
+		if !slices.Equal(t.lists[n], want.lists[n]) {
 			return fmt.Errorf("O2: %d operations under %v, recounted %d", len(t.lists[n]), n, len(want.lists[n]))
 		}
 	}

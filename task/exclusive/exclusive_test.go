@@ -77,13 +77,14 @@ func TestTable(t *testing.T) {
 // TestCheckSees: one too many, one too few, another one.
 func TestCheckSees(t *testing.T) {
 	a, b := Terms{Behavior: "a", Object: "o"}, Terms{Behavior: "b"}
-	var want, none, other Table[int]
+	var want, none, other, wrong Table[int]
 	want.Enter(a, 1, 1)
 	other.Enter(a, 2, 2)
+	wrong.Enter(a, 1, 2)
 	more := Table[int]{}
 	more.Enter(a, 1, 1)
 	more.Enter(b, 2, 2)
-	for name, x := range map[string]*Table[int]{"none": &none, "another": &other, "one too many": &more} {
+	for name, x := range map[string]*Table[int]{"none": &none, "another": &other, "another of the same rev": &wrong, "one too many": &more} {
 		if x.Check(&want) == nil {
 			t.Errorf("%s: not seen", name)
 		}
