@@ -34,6 +34,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/lone":     {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
 	"cmd/taskrt/internal/scaffold": {"plugins/sdk"},
 
+	"api/auth":           {"api", "task/access"},
 	"api/children":       {"api", "api/internal/codec"},
 	"api/client":         {"api", "api/internal/codec"},
 	"api/internal/codec": {"api", "api/internal/scan", "internal/jsontext"},
@@ -64,6 +65,7 @@ var arrows = map[string][]string{
 	"task/answers":       {"task/table"},
 	"task/blobs":         {"task/table"},
 	"task/names":         {},
+	"task/access":        {},
 	"task/backoff":       {},
 	"raftstore/guard":    {"raftstore/logstore", "internal/mux"},
 	"raftstore/logstore": {"internal/durable"},
