@@ -44,9 +44,9 @@ func TestLevelIsRaised(t *testing.T) {
 		t.Error("SPEC C9 says 10 minutes")
 	}
 	bubble(t, func(t *testing.T, c *cluster) {
-		ms := three(c, knows(2))
+		ms := three(c, knows(1))
 		join := []string{ms[0].addr, ms[1].addr, ms[2].addr}
-		c.restart(ms[1], knows(1), join...)
+		c.restart(ms[0], knows(2), join...)
 		c.restart(ms[2], func(cfg *Config) { knows(2)(cfg); cfg.HoldLevel = true }, join...)
 		c.leader()
 		<-time.After(4 * time.Minute)
@@ -80,7 +80,7 @@ func TestLevelIsRaised(t *testing.T) {
 // not know is written.
 func TestLevelIsWaitedFor(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		ms := three(c, func(cfg *Config) {
+		later := func(cfg *Config) {
 			knows(2)(cfg)
 			cfg.levelOf = func(cmd task.Command) uint64 {
 				if _, ok := cmd.(task.Submit); ok {
@@ -88,8 +88,13 @@ func TestLevelIsWaitedFor(t *testing.T) {
 				}
 				return task.LevelOf(cmd)
 			}
-		})
+		}
+		ms := three(c, knows(1))
+		for _, m := range ms {
+			c.restart(m, later, ms[0].addr, ms[1].addr, ms[2].addr)
+		}
 		l := c.leader()
+		<-time.After(time.Minute) // each member has said once that it knows the level
 		f := c.followers(l)[0]
 		c.net.Cut(l.addr, f.addr)
 		for _, other := range c.followers(l)[1:] {
@@ -114,6 +119,49 @@ func TestLevelIsWaitedFor(t *testing.T) {
 			t.Errorf("at its level: %v", err)
 		}
 	})
+}
+
+// TestFoundersRaiseAtOnce: the builds that found a cluster know each other's levels, and no former build can come back: the leader waits for
+// nothing (SPEC C9). That holds as far as all of them know levels, and not if one of them holds the level back.
+func TestFoundersRaiseAtOnce(t *testing.T) {
+	hold := func(c *Config) { knows(3)(c); c.HoldLevel = true }
+	for _, x := range []struct {
+		name     string
+		founders []func(*Config)
+		level    uint64
+	}{
+		{"one node", []func(*Config){knows(3)}, 3},
+		{"three nodes", []func(*Config){knows(3), knows(3), knows(3)}, 3},
+		{"one knows less", []func(*Config){knows(3), knows(2), knows(3)}, 2},
+		{"one is a former build", []func(*Config){knows(3), knows(3), knows(1)}, 1},
+		{"one holds", []func(*Config){knows(3), knows(3), hold}, 1},
+		{"one node that holds", []func(*Config){hold}, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *cluster) {
+				begin := time.Now()
+				ms := some(c, len(x.founders), func(cfg *Config) { x.founders[cfg.ID[1]-'1'](cfg) })
+				c.await("the level", func() bool { return c.allAtLevel(x.level) })
+				if d := time.Since(begin); d > time.Minute {
+					t.Errorf("it took %v", d)
+				}
+				<-time.After(2 * time.Minute)
+				if !c.allAtLevel(x.level) {
+					t.Error("raised further")
+				}
+				if x.name != "one is a former build" {
+					return
+				}
+				// The member's next build was not there when the cluster was founded.
+				c.restart(ms[2], knows(3), ms[0].addr, ms[1].addr)
+				<-time.After(2 * time.Minute)
+				if !c.allAtLevel(1) {
+					t.Error("raised although a founder has not known the level for three minutes")
+				}
+				c.await("level 2", func() bool { return c.allAtLevel(2) })
+			})
+		})
+	}
 }
 
 // greeting and answer are the messages of two nodes that greet each other.

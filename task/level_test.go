@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// later2 is a command of a level that no build knows yet.
-type later2 struct{}
+// later3 is a command of a level that no build knows yet.
+type later3 struct{}
 
-func (later2) level() uint64           { return 2 }
-func (later2) apply(m *Machine) Result { return Result{Changed: true} }
+func (later3) level() uint64           { return 3 }
+func (later3) apply(m *Machine) Result { return Result{Changed: true} }
 
 // TestFeatureLevel: commands of a level are refused below it, by all alike; it is raised by one, never back, and not by a build
 // that does not know it (SPEC C9).
 func TestFeatureLevel(t *testing.T) {
-	m := NewMachine(WithKnownLevel(3))
+	m := NewMachine(WithKnownLevel(4))
 	index := uint64(0)
 	apply := func(c Command) Result {
 		index++
@@ -22,32 +22,32 @@ func TestFeatureLevel(t *testing.T) {
 		return rs[0]
 	}
 	before := m.Digest()
-	if r := apply(later2{}); r.Code != LevelTooLow || LevelOf(later2{}) != 2 || LevelOf(Tick{}) != FirstLevel {
+	if r := apply(later3{}); r.Code != LevelTooLow || LevelOf(later3{}) != 3 || LevelOf(Tick{}) != FirstLevel {
 		t.Errorf("below its level: %+v", r)
 	}
 	for _, c := range []struct {
 		to      uint64
 		code    Code
 		changed bool
-	}{{3, InvalidCommand, false}, {1, OK, false}, {2, OK, true}, {2, OK, false}, {1, OK, false}, {3, OK, true}} {
+	}{{3, InvalidCommand, false}, {1, OK, false}, {2, OK, true}, {2, OK, false}, {1, OK, false}, {4, InvalidCommand, false}, {3, OK, true}, {4, OK, true}} {
 		if r := apply(RaiseLevel{c.to}); r.Code != c.code || r.Changed != c.changed {
 			t.Errorf("raised to %d: %+v", c.to, r)
 		}
 	}
-	if m.Level() != 3 || m.Digest() == before {
+	if m.Level() != 4 || m.Digest() == before {
 		t.Error("the level is state")
 	}
-	if r := apply(later2{}); !r.Changed {
+	if r := apply(later3{}); !r.Changed {
 		t.Errorf("at its level: %+v", r)
 	}
 	restored := func(known uint64) (*Machine, error) {
 		f := m.Freeze()
 		return Restore(func(yield func(Record, error) bool) { f.Records(func(r Record) bool { return yield(r, nil) }) }, WithKnownLevel(known))
 	}
-	if r, err := restored(3); err != nil || r.Level() != 3 || r.Digest() != m.Digest() {
+	if r, err := restored(4); err != nil || r.Level() != 4 || r.Digest() != m.Digest() {
 		t.Errorf("restored: %v", err)
 	}
-	if _, err := restored(2); err == nil || !strings.Contains(err.Error(), "feature level 3; this build knows 1 to 2") {
+	if _, err := restored(3); err == nil || !strings.Contains(err.Error(), "feature level 4; this build knows 1 to 3") {
 		t.Errorf("restored by a build that does not know the level: %v", err)
 	}
 	defer func() {
@@ -55,5 +55,5 @@ func TestFeatureLevel(t *testing.T) {
 			t.Errorf("a level that this build does not know: %v", p)
 		}
 	}()
-	apply(RaiseLevel{4})
+	apply(RaiseLevel{5})
 }

@@ -3,6 +3,7 @@ package members
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -27,6 +28,34 @@ type promiseRequest struct {
 type promiseReply struct {
 	OK  bool   `cbor:"1,keyasint,omitempty"`
 	Why string `cbor:"2,keyasint,omitempty"`
+}
+
+// founding is what this process knows of the founding of its cluster, in which it took part. There is no earlier build that might have to come
+// back. So the leader raises the feature level at once (SPEC C9), as far as all founders knew levels then.
+type founding struct {
+	set   []string // identities
+	level uint64   // that all of the set know; 0: one of them holds the level, or has not told it
+}
+
+// noteFounding remembers that this node founds a cluster with these identities.
+func (m *Members) noteFounding(set []string) {
+	f := founding{set: set, level: math.MaxUint64}
+	for _, identity := range set {
+		p, _ := m.book.Lookup(identity)
+		if p.Hold {
+			p.Level = 0
+		}
+		f.level = min(f.level, p.Level)
+	}
+	m.founding.Store(&f)
+}
+
+// atOnce reports whether the members of the cluster are its founders, and knew the level when they founded it.
+func (m *Members) atOnce(level uint64) bool {
+	f := m.founding.Load()
+	return f != nil && level <= f.level && !slices.ContainsFunc(m.raft.Servers(), func(srv raft.Server) bool {
+		return !slices.Contains(f.set, string(srv.Address))
+	})
 }
 
 // maybeBootstrap founds a cluster if it is this node's turn.
@@ -96,6 +125,7 @@ func (m *Members) found(ctx context.Context, set []Peer) error {
 		return err
 	}
 	m.c.Logger.Info("founding the cluster", "members", req.Set)
+	m.noteFounding(req.Set)
 	return m.raft.Ask(func() raft.Future { return m.raft.BootstrapCluster(conf) })
 }
 
@@ -120,5 +150,6 @@ func (m *Members) answerPromise(q promiseRequest) (promiseReply, error) {
 	if !ok {
 		return promiseReply{Why: "promised to " + m.book.promisedTo()}, nil
 	}
+	m.noteFounding(q.Set)
 	return promiseReply{OK: true}, nil
 }

@@ -45,14 +45,18 @@ func (m *Members) refuseBuild(h *hello) string {
 	return levelError(who, h.Self.Level, m.c.Level())
 }
 
-// levelEvery is how often the leader asks the members which level they know.
-const levelEvery = 10 * time.Second
+// levelEvery is how often the leader asks the members which level they know. levelSoon is how often it asks those that have founded the
+// cluster just now: clients are waiting for what comes with the level.
+const (
+	levelEvery = 10 * time.Second
+	levelSoon  = 200 * time.Millisecond
+)
 
 // RaiseLevel raises the level as far as this build knows levels, and then returns. It runs on the leader. raise
 // replicates a level.
 func (m *Members) RaiseLevel(ctx context.Context, raise func(ctx context.Context, level uint64) error) {
 	since := map[string]time.Time{} // when each member first said in this term that it knows the next level
-	tick := time.NewTicker(levelEvery)
+	tick := time.NewTimer(levelEvery)
 	defer tick.Stop()
 	for {
 		next := m.c.Level() + 1
@@ -63,7 +67,12 @@ func (m *Members) RaiseLevel(ctx context.Context, raise func(ctx context.Context
 			if raise(ctx, next) == nil {
 				m.c.Logger.Info("feature level raised", "level", next)
 				clear(since)
+				continue
 			}
+		}
+		tick.Reset(levelEvery)
+		if m.atOnce(next) {
+			tick.Reset(levelSoon)
 		}
 		select {
 		case <-ctx.Done():
@@ -76,7 +85,10 @@ func (m *Members) RaiseLevel(ctx context.Context, raise func(ctx context.Context
 // allKnow asks all members whether they know a level, and reports whether each has known it for long enough. A member
 // that does not answer, or that holds the level back, is waited for.
 func (m *Members) allKnow(ctx context.Context, level uint64, since map[string]time.Time) bool {
-	all := true
+	all, after := true, m.c.LevelAfter
+	if m.atOnce(level) {
+		after = 0
+	}
 	for _, srv := range m.raft.Servers() {
 		identity := string(srv.Address)
 		known, held := m.book.self.Level, m.book.self.Hold
@@ -96,7 +108,7 @@ func (m *Members) allKnow(ctx context.Context, level uint64, since map[string]ti
 		if since[identity].IsZero() {
 			since[identity] = time.Now()
 		}
-		all = all && time.Since(since[identity]) >= m.c.LevelAfter
+		all = all && time.Since(since[identity]) >= after
 	}
 	return all
 }

@@ -71,8 +71,9 @@ type Members struct {
 
 	leader    leaderWatch
 	met       atomic.Pointer[string] // the leader, if this node has been connected to it since it leads
-	unsettled chan struct{}          // settle must look again
-	promote   chan struct{}          // the configuration has changed
+	founding  atomic.Pointer[founding]
+	unsettled chan struct{} // settle must look again
+	promote   chan struct{} // the configuration has changed
 
 	admitting sync.Mutex // one change of members at a time
 	contactMu sync.Mutex
