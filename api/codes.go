@@ -71,6 +71,8 @@ var codes = []CodeEntry{
 	{CodeLevelTooLow, http.StatusConflict, "The cluster's feature level does not know this yet: a member is of a former build."},
 	{"store_conflict", http.StatusConflict, "Records are missing or owned by somebody else."},
 
+	{CodeOtherCluster, http.StatusMisdirectedRequest, "The header Taskrt-Cluster names another cluster than this one; nothing was done."},
+
 	{CodePrecondition, http.StatusPreconditionFailed, "The blob is not one that If-Match names."},
 
 	{CodeTooLarge, http.StatusRequestEntityTooLarge, "The body or a field is larger than its limit."},

@@ -53,6 +53,7 @@ const (
 	CodeParamsSchema     = "params_schema"
 	CodeResultSchema     = "result_schema"
 	CodeCrossOrigin      = "cross_origin"
+	CodeOtherCluster     = "other_cluster"
 	CodeOverloaded       = "overloaded"
 	CodeInternal         = "internal"
 	CodeNoLeader         = "no_leader"

@@ -36,7 +36,7 @@ func TestBootstrapInAnyOrder(t *testing.T) {
 					if i < 2 {
 						<-time.After(tc.pause)
 						for _, m := range c.nodes {
-							if len(m.store.raft.Servers()) > 0 {
+							if len(m.store.raft.Servers()) > 0 || m.store.Cluster() != "" {
 								t.Fatalf("%s founded a cluster of fewer than 3", m.id)
 							}
 						}
@@ -84,8 +84,8 @@ func TestTwoFounders(t *testing.T) {
 		c.activate(c.nodes["n2"].store)
 		c.agree()
 		for _, m := range c.nodes {
-			if a, b := m.cluster(t), c.nodes["n1"].cluster(t); a != b || a == "" {
-				t.Fatalf("clusters %q and %q", a, b)
+			if a, b := m.cluster(t), c.nodes["n1"].cluster(t); a != b || a == "" || m.store.Cluster() != a {
+				t.Fatalf("clusters %q and %q, and it says %q", a, b, m.store.Cluster())
 			}
 		}
 	})

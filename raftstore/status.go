@@ -76,6 +76,18 @@ func (st Status) OtherAddrs() []string {
 // readyLag is how many entries a ready node may be behind what it knows to be committed.
 const readyLag = 256
 
+// Cluster returns the ID that the cluster was given when it was founded; "" as long as this node belongs to none.
+func (s *Store) Cluster() string {
+	if known := s.cluster.Load(); known != nil {
+		return *known
+	}
+	id := s.members.Cluster()
+	if id != "" {
+		s.cluster.Store(&id) // each request asks
+	}
+	return id
+}
+
 // Status returns this node's view of the cluster and of itself.
 func (s *Store) Status() Status {
 	me := s.book.Me()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -37,6 +38,7 @@ type Store struct {
 	server  *rpc.Server
 	grown   chan struct{} // the log has grown
 	leveled chan struct{} // the feature level was raised
+	cluster atomic.Pointer[string]
 
 	leadMu         sync.Mutex
 	term           *termState // nil: not leading

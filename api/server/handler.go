@@ -40,6 +40,8 @@ type Config struct {
 	Stopping context.Context
 	// Metrics serves GET /metrics. Default: there is no such path.
 	Metrics http.Handler
+	// Cluster returns the ID of the cluster that answers, "" as long as it is not known. Default: it is never known.
+	Cluster func() string
 	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any
 	// other request. OnRequest must not block.
 	OnRequest func(route, method string, status int, took time.Duration)
@@ -73,6 +75,9 @@ func New(s api.Service, c Config) http.Handler {
 	}
 	if c.AddingBytes == 0 {
 		c.AddingBytes = min(32<<20, c.BodyBytes)
+	}
+	if c.Cluster == nil {
+		c.Cluster = func() string { return "" }
 	}
 	if c.Requests == 0 {
 		c.Requests = 20_000
@@ -191,6 +196,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.requests.Release(1)
+	if err := h.identify(rec, r); err != nil {
+		h.problem(rec, r, err)
+		return
+	}
 	if r.ContentLength == 0 {
 		// The server's ReadTimeout must not end a long poll. A body that nobody reads keeps this deadline; readBody sets its
 		// own.
@@ -205,6 +214,23 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.routes.ServeHTTP(rec, r)
+}
+
+// identify says in the answer which cluster answers, and refuses a request that names another one (SPEC C2): behind an address that a
+// client knows stands another cluster by now. A request names a cluster before anything is done for it. A node that belongs to no cluster
+// yet serves nobody who names one.
+func (h *handler) identify(w http.ResponseWriter, r *http.Request) error {
+	own, meant := h.config.Cluster(), r.Header.Get(codec.ClusterHeader)
+	if own != "" {
+		w.Header().Set(codec.ClusterHeader, own)
+	}
+	switch {
+	case meant == "" || meant == own:
+		return nil
+	case own == "":
+		return api.NewError(api.CodeNotReady, "this node belongs to no cluster yet")
+	}
+	return api.NewError(api.CodeOtherCluster, "this is cluster %s, not %.100q", own, meant)
 }
 
 func (h *handler) panicked(rec *recorder, r *http.Request, p any) {

@@ -125,7 +125,7 @@ func (s *schemas) operation(r *route) *operation {
 	}
 	for _, a := range r.answers {
 		o.Responses[strconv.Itoa(a.status)] = &response{
-			Description: a.doc, Headers: map[string]header{codec.IndexHeader: indexDoc}, Content: s.contents(a.body, false),
+			Description: a.doc, Headers: map[string]header{codec.IndexHeader: indexDoc, codec.ClusterHeader: clusterDoc}, Content: s.contents(a.body, false),
 		}
 	}
 	for status, codes := range byStatus(r.errorsOf()) {
@@ -139,6 +139,10 @@ var keyParam = param{
 }
 
 var indexDoc = header{"The log index that the answer reflects, if it reflects one.", &jsonschema.Schema{Type: "integer"}}
+
+var clusterDoc = header{
+	"The ID of the cluster that answers. A request may have the header, too: another cluster refuses it with 421.", &jsonschema.Schema{Type: "string"},
+}
 
 // describe returns the description of a parameter: in which place it stands, and what it may be.
 func (p param) describe(in string) parameter {

@@ -85,7 +85,7 @@ var (
 
 // commonErrors are the codes that every route may answer.
 var commonErrors = []string{
-	api.CodeBadRequest, api.CodeUnknownField, api.CodeInvalidField, api.CodeOverloaded, api.CodeInternal, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown,
+	api.CodeBadRequest, api.CodeUnknownField, api.CodeInvalidField, api.CodeOtherCluster, api.CodeOverloaded, api.CodeInternal, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown,
 }
 
 // errorsOf returns the codes that a route may answer, each once, in the order of the registry.

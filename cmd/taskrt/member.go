@@ -128,7 +128,7 @@ func (m *member) run(ctx context.Context) error {
 	defer stopNode()
 
 	served, ported, ran := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	handler := server.New(m.node, server.Config{Logger: m.log, Stopping: ctx, Metrics: m.metrics, OnRequest: m.metrics.Request})
+	handler := server.New(m.node, server.Config{Logger: m.log, Stopping: ctx, Metrics: m.metrics, Cluster: m.node.Store().Cluster, OnRequest: m.metrics.Request})
 	go keys.Watch(ctx, m.pair, m.keys, m.log)
 	go func() { served <- m.serve(ctx, handler); stop() }()
 	go func() { ported <- m.port.Serve(); stop() }()

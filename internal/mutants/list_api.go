@@ -4,6 +4,8 @@ package main
 var apiMutants = []mutant{
 	{Name: "api-unknown-field-accepted", Dir: "api/internal/codec", In: "Decoder.unknown", Old: "return api.FieldError(api.CodeUnknownField, at, \"there is no such field\")", New: "return nil",
 		Pkg: "./api/internal/codec", Run: "TestDecodeStrict$", Why: "a misspelt field would be ignored (H2)"},
+	{Name: "api-other-cluster-served", Dir: "api/server", In: "handler.identify", Old: "case meant == \"\" || meant == own:", New: "case meant != own || own != \"\" || meant == \"\":",
+		Pkg: "./api/server", Run: "TestClusterHeader$", Why: "a request would be done by whichever cluster stands behind an address (C2)"},
 	{Name: "api-duplicate-key-accepted", Dir: "api/internal/codec", In: "Decoder.object", Old: "return api.FieldError(api.CodeInvalidJSON, at, \"the field is given twice\")", New: "return nil",
 		Pkg: "./api/internal/codec", Run: "TestDecodeStrict$", Why: "two parsers would see two requests (H2)"},
 	{Name: "api-duplicate-label-accepted", Dir: "api/internal/codec", In: "refuseTwice", Old: "return api.FieldError(api.CodeInvalidJSON, within(path, name), \"the field is given twice\")", New: "return nil",

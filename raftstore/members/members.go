@@ -153,6 +153,14 @@ func (m *Members) member() bool {
 // hasState reports whether this node belongs, or has belonged, to a cluster.
 func (m *Members) hasState() bool { return len(m.raft.Servers()) > 0 }
 
+// Cluster returns the ID of the cluster of which this node is a member; "" before it is one. From then on it stays the same.
+func (m *Members) Cluster() string {
+	if !m.hasState() {
+		return ""
+	}
+	return m.book.clusterID()
+}
+
 // ended reports whether it makes no sense to go on.
 func (m *Members) ended(ctx context.Context) bool {
 	select {

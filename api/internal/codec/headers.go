@@ -20,6 +20,9 @@ const (
 // IndexHeader carries the log index of an answer (SPEC W4).
 const IndexHeader = "Taskrt-Index"
 
+// ClusterHeader names the cluster that answers, by its ID. In a request it names the cluster that is meant (SPEC C2).
+const ClusterHeader = "Taskrt-Cluster"
+
 // LastEventID is the header by which a client says after which event to go on.
 const LastEventID = "Last-Event-ID"
 
