@@ -22,6 +22,8 @@ var codes = []CodeEntry{
 	{CodeInvalidField, http.StatusBadRequest, "A field or query parameter has a value that it cannot have."},
 	{"invalid_command", http.StatusBadRequest, "The state does not allow what a field asks for."},
 
+	{CodeUnauthenticated, http.StatusUnauthorized, "The request has no token, or one that does not hold."},
+	{CodeForbidden, http.StatusForbidden, "The token lacks a role, which the detail names."},
 	{CodeCrossOrigin, http.StatusForbidden, "A browser says that a page of another site sent this."},
 
 	{CodeNotFound, http.StatusNotFound, "There is nothing at this path."},
@@ -34,6 +36,7 @@ var codes = []CodeEntry{
 	{"operation_not_found", http.StatusNotFound, "There is no such operation."},
 	{CodeBlobNotFound, http.StatusNotFound, "There is no such blob."},
 	{"session_not_found", http.StatusNotFound, "The worker's session has ended."},
+	{CodeTokenNotFound, http.StatusNotFound, "There is no such token that the caller may manage."},
 	{CodeRemoved, http.StatusNotFound, "The task was removed while it was waited for."},
 
 	{CodeMethodNotAllowed, http.StatusMethodNotAllowed, "The path does not have this method."},
@@ -56,6 +59,8 @@ var codes = []CodeEntry{
 	{"module_missing", http.StatusConflict, "The behavior has no version to run."},
 	{"namespace_inactive", http.StatusConflict, "The namespace is not active."},
 	{"namespace_purging", http.StatusConflict, "The namespace is being purged."},
+	{CodeTokenExists, http.StatusConflict, "A token of this name exists."},
+	{CodeTooManyTokens, http.StatusConflict, "The cluster keeps as many tokens as it can."},
 	{"namespace_exists", http.StatusConflict, "A namespace of this name exists."},
 	{"namespace_reserved", http.StatusConflict, "The namespace is the system's, or default: this cannot be done to it."},
 	{"namespace_not_empty", http.StatusConflict, "The namespace holds something."},
@@ -107,6 +112,7 @@ var codes = []CodeEntry{
 
 	{"quota_exceeded", http.StatusTooManyRequests, "The namespace has a quota, which field names."},
 	{CodeOverloaded, http.StatusTooManyRequests, "Too much is under way; send it again after Retry-After."},
+	{CodeRateLimited, http.StatusTooManyRequests, "The token has sent more than its rate, or the address has sent too many requests without a token that holds."},
 	{"keys_exhausted", http.StatusTooManyRequests, "Too many idempotency keys are kept; send it again later."},
 
 	{CodeInternal, http.StatusInternalServerError, "The request failed inside the server; its log says why."},

@@ -60,6 +60,13 @@ const (
 	CodeOutcomeUnknown   = "outcome_unknown"
 	CodeNotReady         = "not_ready"
 
+	CodeUnauthenticated = "unauthenticated"
+	CodeForbidden       = "forbidden"
+	CodeRateLimited     = "rate_limited"
+	CodeTokenNotFound   = "token_not_found"
+	CodeTokenExists     = "token_exists"
+	CodeTooManyTokens   = "too_many_tokens"
+
 	CodeVersionNotFound     = "version_not_found"
 	CodeMemberNotFound      = "member_not_found"
 	CodeHalt                = "halt"
@@ -114,6 +121,11 @@ func FieldError(code, field, format string, args ...any) *Error {
 	e := NewError(code, format, args...)
 	e.Field = field
 	return e
+}
+
+// UnknownNamespace is the answer for a namespace that does not exist, and for one in which the caller has no role (SPEC A5).
+func UnknownNamespace(name string) *Error {
+	return FieldError("namespace_not_found", "namespace", "no namespace %.80s", name)
 }
 
 // LimitError says that field is larger than limit: too_large, 413.

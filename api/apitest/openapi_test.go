@@ -1,13 +1,16 @@
 package apitest_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/apitest"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/api/server"
 )
@@ -23,7 +26,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)
 		server := httptest.NewServer(server.New(f, server.Config{
-			Logger: slog.New(slog.DiscardHandler),
+			Logger: slog.New(slog.DiscardHandler), Access: tokens{},
 			Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 			}),
@@ -47,5 +50,54 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		}
 		_ = res.Body.Close()
 	}
+	for _, x := range []struct{ method, path, body string }{
+		{"GET", "/v1/tokens?limit=2", ""}, {"GET", "/v1/tokens/ci", ""}, {"GET", "/v1/self", ""}, {"DELETE", "/v1/tokens/ci", ""},
+		{"POST", "/v1/tokens", `{"name":"ci","roles":["read"],"ttl":"1h"}`}, {"POST", "/v1/tokens/ci/rotate", `{"overlap":"1h"}`},
+		{"POST", "/v1/tokens:disable-root", ""}, {"GET", "/v1/tokens/CI", ""}, {"GET", "/v1/tokens/gone", ""},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), x.method, url+x.path, strings.NewReader(x.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := (&http.Client{Transport: checker}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+	}
 	checker.Report(t, true)
 }
+
+// tokens is an Access that knows one token, with every field.
+type tokens struct{}
+
+func (tokens) Token(_ context.Context, name string) (*auth.Token, error) {
+	if name != "ci" {
+		return nil, api.NewError(api.CodeTokenNotFound, "no token %s", name)
+	}
+	at := api.TimeOf(1)
+	return &auth.Token{
+		Name: "ci", Roles: []string{"read"}, Namespaces: []string{"*"}, Behaviors: []string{"*"}, ExpiresAt: &at, CreatedAt: &at,
+		CreatedBy: "root", RotatedAt: &at, FormerUntil: &at, Rate: 10, Rev: 7,
+	}, nil
+}
+
+func (x tokens) Self(ctx context.Context) (*auth.Token, error) { return x.Token(ctx, "ci") }
+
+func (x tokens) Tokens(ctx context.Context, _ auth.TokensRequest) (*auth.TokensReply, error) {
+	one, err := x.Token(ctx, "ci")
+	return &auth.TokensReply{Tokens: []auth.Token{*one}, Cursor: "next"}, err
+}
+
+func (x tokens) CreateToken(ctx context.Context, r auth.CreateTokenRequest) (*auth.CreatedToken, error) {
+	one, err := x.Token(ctx, r.Name)
+	return &auth.CreatedToken{Token: *one, Credential: "trt_secret"}, err
+}
+
+func (x tokens) RotateToken(ctx context.Context, r auth.RotateTokenRequest) (*auth.CreatedToken, error) {
+	one, err := x.Token(ctx, r.Name)
+	return &auth.CreatedToken{Token: *one}, err
+}
+
+func (tokens) RevokeToken(context.Context, string) error { return nil }
+func (tokens) DisableRoot(context.Context) error         { return nil }

@@ -85,9 +85,9 @@ type CreateTokenRequest struct {
 
 // RotateTokenRequest asks for another credential of a token.
 type RotateTokenRequest struct {
-	Name    string       `json:"-"`
-	Overlap api.Duration `json:"overlap,omitempty"` // how long the former credential holds beside the new one
-	Hash    string       `json:"hash,omitempty"`    // as in CreateTokenRequest
+	Name    string        `json:"-"`
+	Overlap *api.Duration `json:"overlap,omitempty"` // how long the former credential holds beside the new one; default 1h, at most 720h
+	Hash    string        `json:"hash,omitempty"`    // as in CreateTokenRequest
 }
 
 // CreatedToken is a token with its credential, which is shown this once.

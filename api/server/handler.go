@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
 	"golang.org/x/sync/semaphore"
 )
@@ -42,6 +43,10 @@ type Config struct {
 	Metrics http.Handler
 	// Cluster returns the ID of the cluster that answers, "" as long as it is not known. Default: it is never known.
 	Cluster func() string
+	// Gate says who makes a request. Default: the cluster is open, and nobody is asked.
+	Gate Gate
+	// Access serves the routes of tokens. Default: there are no tokens.
+	Access auth.Access
 	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any
 	// other request. OnRequest must not block.
 	OnRequest func(route, method string, status int, took time.Duration)
@@ -136,6 +141,12 @@ func (h *handler) methods(byMethod map[string]*route) http.Handler {
 			h.problem(w, r, api.NewError(api.CodeMethodNotAllowed, "%.20s is not possible here; use %s", r.Method, strings.Join(allow, " or ")))
 			return
 		}
+		known, err := enter(h, w, r, found)
+		if err != nil {
+			h.problem(w, r, err)
+			return
+		}
+		r = known
 		if found.body == nil && r.ContentLength != 0 {
 			h.problem(w, r, api.NewError(api.CodeBadRequest, "%.20s takes no body here", r.Method))
 			return
@@ -286,6 +297,9 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // problem writes err as problem+json (SPEC H3).
 func (h *handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 	e := h.asError(r, err)
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="taskrt"`)
+	}
 	if e.RetryMS > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt((e.RetryMS+999)/1000, 10))
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/internal/schemas"
 )
 
 // These are the parts of an OpenAPI 3.1 document that this one has. The names and their meanings are from
@@ -20,6 +22,13 @@ type (
 		Info       info                             `json:"info"`
 		Paths      map[string]map[string]*operation `json:"paths"`
 		Components components                       `json:"components"`
+		Security   []requirement                    `json:"security"`
+	}
+	requirement map[string][]string // by the name of a security scheme
+	scheme      struct {
+		Type        string `json:"type"`
+		Scheme      string `json:"scheme"`
+		Description string `json:"description"`
 	}
 	info struct {
 		Title       string `json:"title"`
@@ -28,10 +37,13 @@ type (
 	}
 	components struct {
 		Schemas map[string]*jsonschema.Schema `json:"schemas"`
+		Schemes map[string]scheme             `json:"securitySchemes"`
 	}
 	operation struct {
 		ID         string               `json:"operationId"`
 		Summary    string               `json:"summary"`
+		Needs      string               `json:"description"`
+		Security   *[]requirement       `json:"security,omitempty"`
 		Parameters []parameter          `json:"parameters,omitempty"`
 		Body       *requestBody         `json:"requestBody,omitempty"`
 		Responses  map[string]*response `json:"responses"`
@@ -75,7 +87,7 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *request) error {
 
 // documentOf makes the document from a table of routes.
 func documentOf(table []route) *document {
-	s := newSchemas()
+	s := describer{schemas.New()}
 	d := &document{
 		OpenAPI: "3.1.1", Info: info{Title: "taskrt", Version: "1", Description: aboutDocument},
 		Paths: map[string]map[string]*operation{},
@@ -88,7 +100,9 @@ func documentOf(table []route) *document {
 		}
 		d.Paths[path][strings.ToLower(r.method)] = s.operation(r)
 	}
-	d.Components.Schemas = s.named
+	d.Components.Schemas = s.Named
+	d.Components.Schemes = map[string]scheme{"token": {"http", "bearer", "A token of a cluster that has a secret. A cluster without one is open."}}
+	d.Security = []requirement{{"token": {}}, {}}
 	return d
 }
 
@@ -104,8 +118,14 @@ var pathParams = map[string]string{
 	"digest": "SHA-256 of the file, 64 lower-case hexadecimal digits.",
 }
 
-func (s *schemas) operation(r *route) *operation {
-	o := &operation{ID: r.id, Summary: r.summary, Responses: map[string]*response{}}
+// describer describes routes by the schemas of what they take and answer.
+type describer struct{ *schemas.Set }
+
+func (s describer) operation(r *route) *operation {
+	o := &operation{ID: r.id, Summary: r.summary, Needs: "Needs " + r.needs.String() + ".", Responses: map[string]*response{}}
+	if r.needs.Scope == auth.Open {
+		o.Security = &[]requirement{}
+	}
 	for _, m := range wildcard.FindAllStringSubmatch(r.path, -1) {
 		o.Parameters = append(o.Parameters, parameter{
 			Name: m[1], In: "path", Description: pathParams[m[1]], Required: true, Schema: &jsonschema.Schema{Type: "string"},
@@ -153,9 +173,9 @@ func (p param) describe(in string) parameter {
 	case boolParam:
 		schema = &jsonschema.Schema{Type: "boolean"}
 	case timeParam:
-		schema = timeSchema()
+		schema = schemas.Time()
 	case durationParam:
-		schema = durationSchema()
+		schema = schemas.Duration()
 	case textParam:
 	}
 	for _, v := range p.values {
@@ -168,12 +188,12 @@ func (p param) describe(in string) parameter {
 }
 
 // contents describes the forms of a body.
-func (s *schemas) contents(forms []media, request bool) map[string]content {
+func (s describer) contents(forms []media, request bool) map[string]content {
 	all := map[string]content{}
 	for _, m := range forms {
 		var either []*jsonschema.Schema
 		for _, t := range m.types {
-			either = append(either, s.of(t, request))
+			either = append(either, s.Of(t, request))
 		}
 		switch len(either) {
 		case 0:
@@ -197,16 +217,16 @@ func byStatus(all []api.CodeEntry) map[int][]api.CodeEntry {
 }
 
 // problem describes the errors of one status: a problem as in RFC 9457, with one of these codes, and with the fields of more.
-func (s *schemas) problem(status int, may []api.CodeEntry, more any) *response {
+func (s describer) problem(status int, may []api.CodeEntry, more any) *response {
 	var doc strings.Builder
 	code := &jsonschema.Schema{Type: "string"}
 	for _, c := range may {
 		fmt.Fprintf(&doc, "%s: %s\n", c.Code, c.Meaning)
 		code.Enum = append(code.Enum, c.Code)
 	}
-	all := []*jsonschema.Schema{s.of(api.Error{}, false), {Properties: map[string]*jsonschema.Schema{"code": code}}}
+	all := []*jsonschema.Schema{s.Of(api.Error{}, false), {Properties: map[string]*jsonschema.Schema{"code": code}}}
 	if more != nil {
-		all = append(all, s.of(more, false))
+		all = append(all, s.Of(more, false))
 	}
 	res := &response{
 		Description: strings.TrimSpace(doc.String()),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/schemas"
 )
 
 // TestDocumentIsWhole walks through the table of routes, and through the Go types by reflection: everything in them is in the
@@ -77,7 +78,7 @@ func checkFields(t *testing.T, d *document, typ reflect.Type, named map[string]b
 	if typ.Kind() != reflect.Struct || typ.Name() == "" || typ == reflect.TypeFor[api.Time]() || typ == reflect.TypeFor[api.Partitions]() || typ == reflect.TypeFor[api.Keep]() {
 		return // types that write their JSON themselves
 	}
-	name := componentName(typ)
+	name := schemas.Name(typ)
 	if named[name] {
 		return
 	}

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/task/access"
 )
 
 // route is one method of one path. The table of routes is the single definition of the HTTP API. The handler dispatches by it,
@@ -22,8 +24,28 @@ type route struct {
 	errors       []string // codes that it may answer, besides those that errorsOf adds
 	problem      any      // fields that its problems have, besides the fields of Error
 	adds         bool     // it adds work for the cluster: it is refused first when there is too much
+	needs        auth.Rule
+	spaceInBody  bool // the body may name the namespace, instead of the query
 	serve        action
 }
+
+// in asks for one of the roles in the namespace of the query, or of the path below /v1/namespaces. What a route finds in the
+// namespace is looked at by the Service, task by task.
+func in(one access.Roles) auth.Rule { return auth.Rule{Scope: auth.Namespace, Of: one} }
+
+// of asks for one of the roles for the path's behavior.
+func of(one access.Roles) auth.Rule { return auth.Rule{Scope: auth.Behavior, Of: one} }
+
+// whole asks for one of the roles for every behavior of the namespace.
+func whole(one access.Roles) auth.Rule { return auth.Rule{Scope: auth.Whole, Of: one} }
+
+// somewhere asks for one of the roles in some namespace.
+func somewhere(one access.Roles) auth.Rule { return auth.Rule{Scope: auth.Somewhere, Of: one} }
+
+// everywhere asks for one of the roles for everything.
+func everywhere(one access.Roles) auth.Rule { return auth.Rule{Scope: auth.Everywhere, Of: one} }
+
+var anyToken = auth.Rule{Scope: auth.Any}
 
 // action answers one request. An error is turned into a problem in one place.
 type action func(h *handler, w http.ResponseWriter, r *request) error
@@ -73,7 +95,7 @@ var noContent = success{status: http.StatusNoContent, doc: "Done."}
 
 // routes returns the whole table. To add a route, add a line to one of the lists, or add a list.
 func routes() []route {
-	return slices.Concat(taskRoutes(), reportRoutes(), moduleRoutes(), behaviorRoutes(), clusterRoutes(), operationRoutes(), blobRoutes(), namespaceRoutes(), maintenanceRoutes(), storeRoutes(), watchRoutes())
+	return slices.Concat(taskRoutes(), reportRoutes(), moduleRoutes(), behaviorRoutes(), clusterRoutes(), operationRoutes(), blobRoutes(), namespaceRoutes(), maintenanceRoutes(), storeRoutes(), watchRoutes(), accessRoutes())
 }
 
 // Parameters that many routes have.
@@ -96,6 +118,13 @@ func (r *route) errorsOf() []api.CodeEntry {
 	}
 	if r.changes() {
 		may = append(may, api.CodeIdempotencyMismatch, "keys_exhausted", "origin_forgotten", "invalid_command", api.CodeTooLarge, api.CodeLevelTooLow)
+	}
+	if r.needs.Scope != auth.Open {
+		may = append(may, api.CodeUnauthenticated, api.CodeForbidden, api.CodeRateLimited)
+	}
+	switch r.needs.Scope {
+	case auth.Namespace, auth.Behavior, auth.Whole:
+		may = append(may, "namespace_not_found")
 	}
 	var all []api.CodeEntry
 	for _, c := range api.Codes() {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
@@ -14,14 +15,14 @@ func blobRoutes() []route {
 	file := []media{{name: codec.BytesMedia, doc: "The bytes."}}
 	return []route{
 		{
-			method: post, path: "/v1/blobs", id: "putBlob", serve: (*handler).putBlob,
+			method: post, path: "/v1/blobs", id: "putBlob", needs: somewhere(auth.PutFiles), serve: (*handler).putBlob,
 			summary: "Store a file; the answer comes when a majority of the nodes has it on disk. Storing it again does no harm. An Idempotency-Key means nothing here.",
 			query:   []param{{name: "digest", doc: "What the file must have: sha256: and 64 hex digits. Default: whatever it is."}},
 			body:    []media{{name: codec.BytesMedia, doc: "The file."}},
 			answers: []success{ok(codec.BlobAnswer{})}, errors: []string{api.CodeDigestMismatch, api.CodeStorageFull, api.CodeCrossOrigin},
 		},
 		{
-			method: get, path: one, id: "getBlob", serve: (*handler).getBlob,
+			method: get, path: one, id: "getBlob", needs: somewhere(auth.SeeFiles), serve: (*handler).getBlob,
 			summary: "The bytes of a file. HEAD tells its size.",
 			header: []param{
 				{name: "Range", doc: "RFC 9110: which part is wanted."},
@@ -37,7 +38,7 @@ func blobRoutes() []route {
 			errors: []string{api.CodeBlobNotFound, api.CodeNoRange, api.CodePrecondition, api.CodeStorageFull},
 		},
 		{
-			method: get, path: one + "/info", id: "getBlobInfo", serve: (*handler).getBlobInfo,
+			method: get, path: one + "/info", id: "getBlobInfo", needs: somewhere(auth.SeeFiles), serve: (*handler).getBlobInfo,
 			summary: "A file's size, and how many records need it.",
 			answers: []success{ok(codec.BlobAnswer{})}, errors: []string{api.CodeBlobNotFound},
 		},

@@ -4,7 +4,9 @@ import (
 	"net/http"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/task/access"
 )
 
 var operationErrors = []string{"namespace_not_found", "operation_not_found"}
@@ -16,7 +18,7 @@ func operationRoutes() []route {
 	cursor := param{name: "cursor", doc: "Of the page before."}
 	return []route{
 		{
-			method: post, path: "/v1/operations", id: "startOperation", adds: true, serve: (*handler).startOperation,
+			method: post, path: "/v1/operations", id: "startOperation", needs: in(access.Submit), spaceInBody: true, adds: true, serve: (*handler).startOperation,
 			summary: "Start an operation: one task per partition, then a completion, one outcome.",
 			query:   []param{namespaceParam}, body: asJSON(api.StartOperationRequest{}),
 			answers: []success{{http.StatusCreated, "It runs.", asJSON(codec.OperationAnswer{})}},
@@ -26,7 +28,7 @@ func operationRoutes() []route {
 			},
 		},
 		{
-			method: get, path: "/v1/operations", id: "listOperations", summary: "List operations in order of creation.", serve: (*handler).listOperations,
+			method: get, path: "/v1/operations", id: "listOperations", needs: in(auth.SeeTasks), summary: "List operations in order of creation.", serve: (*handler).listOperations,
 			query: []param{
 				namespaceParam, {name: "status", values: []string{"RUNNING", "COMPLETING", "SUCCESS", "FAILURE"}}, {name: "behavior", doc: "The behavior's name."},
 				{name: "target", doc: "What it runs on."}, limit, cursor, staleParam, minIndexParam,
@@ -34,7 +36,7 @@ func operationRoutes() []route {
 			answers: []success{ok(api.OperationsReply{})}, errors: namespaceErrors,
 		},
 		{
-			method: get, path: "/v1/operations/{id}", id: "getOperation", serve: (*handler).getOperation,
+			method: get, path: "/v1/operations/{id}", id: "getOperation", needs: in(auth.SeeTasks), serve: (*handler).getOperation,
 			summary: "Get an operation, after waiting for a condition if asked.",
 			query: []param{
 				namespaceParam,
@@ -45,25 +47,25 @@ func operationRoutes() []route {
 			answers: []success{ok(codec.OperationAnswer{})}, errors: append([]string{api.CodeRemoved}, operationErrors...),
 		},
 		{
-			method: del, path: "/v1/operations/{id}", id: "removeOperation", serve: (*handler).removeOperation,
+			method: del, path: "/v1/operations/{id}", id: "removeOperation", needs: in(auth.Steer), serve: (*handler).removeOperation,
 			summary: "Delete it and its tasks; those that run are told to halt.",
 			query:   []param{namespaceParam}, answers: []success{noContent}, errors: append([]string{"namespace_purging"}, operationErrors...),
 		},
 		{
-			method: post, path: "/v1/operations/{id}/cancel", id: "cancelOperation", serve: changeOperation(api.Service.CancelOperation),
+			method: post, path: "/v1/operations/{id}/cancel", id: "cancelOperation", needs: in(auth.Steer), serve: changeOperation(api.Service.CancelOperation),
 			summary: "Cancel its partitions that have not ended; the completion runs all the same.",
 			query:   []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true,
 			answers: []success{ok(codec.OperationAnswer{})}, errors: append([]string{"operation_state", "not_cancellable", "namespace_purging"}, operationErrors...),
 		},
 		{
-			method: post, path: "/v1/operations/{id}/retry", id: "retryOperation", serve: changeOperation(api.Service.RetryOperation),
+			method: post, path: "/v1/operations/{id}/retry", id: "retryOperation", needs: in(auth.Steer), serve: changeOperation(api.Service.RetryOperation),
 			summary: "Run again what failed of a failed operation: its partitions, or its completion.",
 			query:   []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true,
 			answers: []success{ok(codec.OperationAnswer{})},
 			errors:  append([]string{"operation_state", "operation_conflict", "namespace_inactive", "namespace_purging", api.CodeVersionNotFound}, operationErrors...),
 		},
 		{
-			method: get, path: "/v1/operations/{id}/partitions", id: "listPartitions", serve: (*handler).listPartitions,
+			method: get, path: "/v1/operations/{id}/partitions", id: "listPartitions", needs: in(auth.SeeTasks), serve: (*handler).listPartitions,
 			summary: "List the tasks of its partitions, in order; those not made yet are left out.",
 			query: []param{
 				namespaceParam, {name: "status", values: []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}}, limit, cursor,

@@ -4,7 +4,9 @@ import (
 	"net/http"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/task/access"
 )
 
 // These are codes that many routes have together.
@@ -37,7 +39,7 @@ func taskRoutes() []route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 	return []route{
 		{
-			method: get, path: "/v1/tasks", id: "listTasks", summary: "List tasks in order of creation.", serve: (*handler).listTasks,
+			method: get, path: "/v1/tasks", id: "listTasks", needs: in(auth.SeeTasks), summary: "List tasks in order of creation.", serve: (*handler).listTasks,
 			query: []param{
 				namespaceParam,
 				{name: "status", values: []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}, doc: "Several: any of them.", repeat: true},
@@ -53,7 +55,7 @@ func taskRoutes() []route {
 		},
 		submitRoute(),
 		{
-			method: get, path: "/v1/tasks/{id}", id: "getTask", summary: "Get a task, after waiting for a condition if asked.", serve: (*handler).getTask,
+			method: get, path: "/v1/tasks/{id}", id: "getTask", needs: in(auth.SeeTasks), summary: "Get a task, after waiting for a condition if asked.", serve: (*handler).getTask,
 			query: []param{
 				namespaceParam,
 				{name: "wait", kind: durationParam, doc: "Answer when the condition holds, or after this time with the state of then; at most 5m."},
@@ -64,11 +66,11 @@ func taskRoutes() []route {
 			answers: []success{ok(codec.TaskAnswer{})}, errors: append([]string{api.CodeRemoved}, taskErrors...),
 		},
 		{
-			method: del, path: "/v1/tasks/{id}", id: "removeTask", summary: "Delete the record; a running worker is told to halt.", serve: (*handler).removeTask,
+			method: del, path: "/v1/tasks/{id}", id: "removeTask", needs: in(auth.Steer), summary: "Delete the record; a running worker is told to halt.", serve: (*handler).removeTask,
 			query: []param{namespaceParam}, answers: []success{noContent}, errors: append([]string{"operation_task", api.CodeNamespaceReserved}, taskErrors...),
 		},
 		{
-			method: post, path: "/v1/tasks/{id}/cancel", id: "cancelTask", summary: "Ask that the task end as CANCELLED.", serve: (*handler).cancelTask,
+			method: post, path: "/v1/tasks/{id}/cancel", id: "cancelTask", needs: in(auth.Steer), summary: "Ask that the task end as CANCELLED.", serve: (*handler).cancelTask,
 			query: []param{namespaceParam}, body: asJSON(struct{}{}), bodyOptional: true,
 			answers: []success{
 				{http.StatusOK, "It is cancelled.", asJSON(api.CancelReply{})},
@@ -77,23 +79,23 @@ func taskRoutes() []route {
 			errors: append([]string{"not_cancellable"}, taskErrors...),
 		},
 		{
-			method: get, path: "/v1/tasks/{id}/logs", id: "taskLogs", summary: "What the attempts logged.", serve: (*handler).taskLogs,
+			method: get, path: "/v1/tasks/{id}/logs", id: "taskLogs", needs: in(auth.SeeTasks), summary: "What the attempts logged.", serve: (*handler).taskLogs,
 			query: []param{namespaceParam}, answers: []success{ok(api.LogsReply{})}, errors: taskErrors,
 		},
 		{
-			method: post, path: "/v1/tasks/{id}/retry", id: "retryTask", serve: (*handler).retryTask,
+			method: post, path: "/v1/tasks/{id}/retry", id: "retryTask", needs: in(auth.Steer), serve: (*handler).retryTask,
 			summary: "Make a final task, or one that waits for its retry, due again; with a version: run by that one.",
 			query:   []param{namespaceParam}, body: asJSON(api.RetryRequest{}), bodyOptional: true,
 			answers: []success{ok(codec.TaskAnswer{})}, errors: append([]string{"not_final", "cancelling", "operation_task", api.CodeVersionNotFound, "behavior_changed", "namespace_purging"}, taskErrors...),
 		},
 		{
-			method: post, path: "/v1/tasks/{id}/resubmit", id: "resubmitTask", serve: (*handler).resubmitTask,
+			method: post, path: "/v1/tasks/{id}/resubmit", id: "resubmitTask", needs: in(auth.Steer), serve: (*handler).resubmitTask,
 			summary: "Ask for another run: at a time, or when the current one ends.",
 			query:   []param{namespaceParam}, body: asJSON(api.ResubmitRequest{}), bodyOptional: true,
 			answers: []success{ok(api.SubmitReply{})}, errors: append([]string{api.CodeTaskNotFound}, submitErrors...),
 		},
 		{
-			method: post, path: "/v1/txn", id: "txn", serve: (*handler).txn,
+			method: post, path: "/v1/txn", id: "txn", needs: in(auth.Change), spaceInBody: true, serve: (*handler).txn,
 			summary: "Submit, update, finish and delete tasks, all or nothing, if what it depends on holds.",
 			query:   []param{namespaceParam}, body: asJSON(api.TxnRequest{}),
 			answers: []success{ok(api.TxnReply{})}, errors: append([]string{api.CodeConflict, api.CodeResultSchema}, submitErrors...),
@@ -103,7 +105,7 @@ func taskRoutes() []route {
 
 func submitRoute() route {
 	return route{
-		method: http.MethodPost, path: "/v1/tasks", id: "submit", adds: true, summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
+		method: http.MethodPost, path: "/v1/tasks", id: "submit", needs: in(access.Submit), spaceInBody: true, adds: true, summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
 		query: []param{
 			namespaceParam,
 			{name: "wait", kind: durationParam, doc: "Of one task: answer when the cycle that it is in has an outcome, or after this time; at most 5m. Prefer means nothing then."},
@@ -122,25 +124,25 @@ func reportRoutes() []route {
 	const post = http.MethodPost
 	return []route{
 		{
-			method: post, path: "/v1/tasks/{id}/heartbeat", id: "heartbeat", serve: (*handler).heartbeat,
+			method: post, path: "/v1/tasks/{id}/heartbeat", id: "heartbeat", needs: in(access.Work), serve: (*handler).heartbeat,
 			summary: "Keep an external lease; store progress and a checkpoint.",
 			query:   []param{namespaceParam}, body: asJSON(api.HeartbeatRequest{}),
 			answers: []success{ok(api.HeartbeatReply{})}, errors: reportErrors,
 		},
 		{
-			method: post, path: "/v1/tasks/{id}/finish", id: "finishTask", serve: (*handler).finishTask,
+			method: post, path: "/v1/tasks/{id}/finish", id: "finishTask", needs: in(access.Work), serve: (*handler).finishTask,
 			summary: "End an external attempt with an outcome. The same finish again is answered as repeated.",
 			query:   []param{namespaceParam}, body: asJSON(api.FinishRequest{}),
 			answers: []success{ok(api.FinishReply{})}, errors: finishErrors,
 		},
 		{
-			method: post, path: "/v1/tasks/{id}/snooze", id: "snoozeTask", serve: (*handler).snoozeTask,
+			method: post, path: "/v1/tasks/{id}/snooze", id: "snoozeTask", needs: in(access.Work), serve: (*handler).snoozeTask,
 			summary: "End an external attempt without an outcome: due again at a time.",
 			query:   []param{namespaceParam}, body: asJSON(api.SnoozeRequest{}),
 			answers: []success{ok(codec.TaskAnswer{})}, errors: reportErrors,
 		},
 		{
-			method: post, path: "/v1/tasks:finish", id: "finishMany", serve: (*handler).finishMany,
+			method: post, path: "/v1/tasks:finish", id: "finishMany", needs: in(access.Work), spaceInBody: true, serve: (*handler).finishMany,
 			summary: "Finish many external attempts; each has its own answer.",
 			query:   []param{namespaceParam}, body: asJSON(codec.Reports{}),
 			answers: []success{ok(codec.FinishResults{})}, errors: finishErrors,

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
@@ -11,13 +12,13 @@ import (
 func watchRoutes() []route {
 	return []route{
 		{
-			method: http.MethodPost, path: "/v1/tasks:wait", id: "waitTasks", serve: (*handler).waitTasks,
+			method: http.MethodPost, path: "/v1/tasks:wait", id: "waitTasks", needs: in(auth.SeeTasks), spaceInBody: true, serve: (*handler).waitTasks,
 			summary: "Wait for any or all of many tasks.",
 			query:   []param{namespaceParam, staleParam, minIndexParam}, body: asJSON(api.WaitRequest{}),
 			answers: []success{ok(api.WaitReply{})}, errors: taskErrors,
 		},
 		{
-			method: http.MethodGet, path: "/v1/events", id: "events", serve: (*handler).events,
+			method: http.MethodGet, path: "/v1/events", id: "events", needs: in(auth.SeeTasks), serve: (*handler).events,
 			summary: "Follow changes as Server-Sent Events: task, progress, removed, reset.",
 			query: []param{
 				namespaceParam,

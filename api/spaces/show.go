@@ -70,9 +70,7 @@ func Show(x *task.Namespace) *api.Namespace {
 }
 
 // Unknown returns the error that there is no such namespace.
-func Unknown(name string) *api.Error {
-	return api.FieldError(string(task.NamespaceNotFound), "namespace", "no namespace %.80s", name)
-}
+func Unknown(name string) *api.Error { return api.UnknownNamespace(name) }
 
 // Open returns an error if the namespace does not exist, or is being purged. It is for requests that look something up before a
 // command decides.

@@ -39,7 +39,7 @@ var arrows = map[string][]string{
 	"api/client":         {"api", "api/internal/codec"},
 	"api/internal/codec": {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":  {},
-	"api/server":         {"api", "api/internal/codec"},
+	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "task/access"},
 	"api/runs":           {"api", "task"},
 	"api/spaces":         {"api", "task", "task/archive"},
 	"node/accept":        {"task", "internal/mux"},
@@ -84,6 +84,8 @@ var arrows = map[string][]string{
 
 	"runtime/meter/effort":   {},
 	"runtime/wasmbin/shapes": {},
+
+	"api/internal/schemas": {"api", "api/auth", "api/internal/codec"},
 
 	"task/wire/head":       {},
 	"node/maintain/native": {"abi", "api/runs", "blob", "node/logs", "node/maintain", "raftstore", "runtime", "task", "worker"},
@@ -199,6 +201,8 @@ var thirdParty = map[string][]string{
 	"worker/stream":            {"github.com/fxamacker/cbor/v2"},
 
 	"cmd/taskrt/internal/cmdline": {"github.com/urfave/cli/v2"},
+
+	"api/internal/schemas": {"github.com/google/jsonschema-go"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

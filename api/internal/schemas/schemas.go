@@ -1,4 +1,5 @@
-package server
+// Package schemas makes JSON Schemas from Go types that travel as JSON. The handler's OpenAPI document is made of them.
+package schemas
 
 import (
 	"embed"
@@ -14,23 +15,25 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// schemas makes JSON Schemas from the types that travel: one component for each named struct, described by the comments of the
+// Set makes JSON Schemas from the types that travel: one component for each named struct, described by the comments of the
 // struct.
-type schemas struct {
-	named    map[string]*jsonschema.Schema
+type Set struct {
+	Named    map[string]*jsonschema.Schema
 	comments map[string]string                   // "Task", "Task.Namespace"
 	known    map[reflect.Type]*jsonschema.Schema // the schema that stands for a type where the type is used
 }
 
-func newSchemas() *schemas {
-	return &schemas{
-		named: map[string]*jsonschema.Schema{}, comments: comments(),
+// New returns a Set without components.
+func New() *Set {
+	return &Set{
+		Named: map[string]*jsonschema.Schema{}, comments: comments(),
 		known: map[reflect.Type]*jsonschema.Schema{
-			reflect.TypeFor[api.Time]():        timeSchema(),
-			reflect.TypeFor[api.Duration]():    durationSchema(),
+			reflect.TypeFor[api.Time]():        Time(),
+			reflect.TypeFor[api.Duration]():    Duration(),
 			reflect.TypeFor[api.Keep]():        keepSchema(),
 			reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 			reflect.TypeFor[json.RawMessage](): {},
@@ -39,17 +42,19 @@ func newSchemas() *schemas {
 	}
 }
 
-func timeSchema() *jsonschema.Schema {
+// Time is the schema of api.Time.
+func Time() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Format: "date-time", Examples: []any{"2026-11-22T10:30:00.000Z"}}
 }
 
-func durationSchema() *jsonschema.Schema {
+// Duration is the schema of api.Duration.
+func Duration() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`, Examples: []any{"30s", "1h30m0s"}}
 }
 
 // keepSchema is the schema of api.Keep: a duration, or never.
 func keepSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{durationSchema(), {Type: "string", Enum: []any{"never"}}}}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{Duration(), {Type: "string", Enum: []any{"never"}}}}
 }
 
 // partitionsSchema is the schema of api.Partitions: a number, or names.
@@ -63,13 +68,13 @@ func partitionsSchema() *jsonschema.Schema {
 	}}
 }
 
-// of returns the schema of a value's type. For a named struct it is a reference to a component. An object in a request may have
+// Of returns the schema of a value's type. For a named struct it is a reference to a component. An object in a request may have
 // no other fields than these (SPEC H2); an answer may get more fields later.
-func (s *schemas) of(v any, request bool) *jsonschema.Schema {
+func (s *Set) Of(v any, request bool) *jsonschema.Schema {
 	return s.reference(reflect.TypeOf(v), request)
 }
 
-func (s *schemas) reference(t reflect.Type, request bool) *jsonschema.Schema {
+func (s *Set) reference(t reflect.Type, request bool) *jsonschema.Schema {
 	switch {
 	case t.Kind() == reflect.Slice:
 		return &jsonschema.Schema{Type: "array", Items: s.reference(t.Elem(), request)}
@@ -87,8 +92,8 @@ func (s *schemas) reference(t reflect.Type, request bool) *jsonschema.Schema {
 // noOther is the schema that no value has.
 func noOther() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
 
-// componentName returns the name of a type in the document.
-func componentName(t reflect.Type) string {
+// Name returns the name of a type in the document.
+func Name(t reflect.Type) string {
 	if t == reflect.TypeFor[api.Error]() {
 		return "Problem"
 	}
@@ -96,27 +101,27 @@ func componentName(t reflect.Type) string {
 }
 
 // add makes the component of a struct, and the components of the structs in it.
-func (s *schemas) add(t reflect.Type, request bool) {
+func (s *Set) add(t reflect.Type, request bool) {
 	if s.known[t] != nil {
-		if c := s.named[componentName(t)]; request && c != nil && c.Type == "object" && c.Properties != nil {
+		if c := s.Named[Name(t)]; request && c != nil && c.Type == "object" && c.Properties != nil {
 			c.AdditionalProperties = noOther()
 		}
 		return
 	}
-	name := componentName(t)
+	name := Name(t)
 	s.known[t] = &jsonschema.Schema{Ref: "#/components/schemas/" + name}
-	s.named[name] = &jsonschema.Schema{} // so that a type that contains itself comes to an end
+	s.Named[name] = &jsonschema.Schema{} // so that a type that contains itself comes to an end
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if f.Tag.Get("json") != "-" && !f.Anonymous {
 			s.addInner(f.Type, request)
 		}
 	}
-	s.named[name] = s.object(t, request)
+	s.Named[name] = s.object(t, request)
 }
 
 // addInner finds the structs in the type of a field.
-func (s *schemas) addInner(t reflect.Type, request bool) {
+func (s *Set) addInner(t reflect.Type, request bool) {
 	for s.known[t] == nil && slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, t.Kind()) {
 		t = t.Elem()
 	}
@@ -127,7 +132,7 @@ func (s *schemas) addInner(t reflect.Type, request bool) {
 
 // object returns the schema of a struct. A struct that embeds a pointer is either what the pointer points to, or its other
 // fields.
-func (s *schemas) object(t reflect.Type, request bool) *jsonschema.Schema {
+func (s *Set) object(t reflect.Type, request bool) *jsonschema.Schema {
 	others := map[reflect.Type]*jsonschema.Schema{}
 	for k, v := range s.known {
 		others[k] = v
@@ -168,14 +173,14 @@ func (s *schemas) object(t reflect.Type, request bool) *jsonschema.Schema {
 }
 
 // lookup follows a reference to a component.
-func (s *schemas) lookup(ref *jsonschema.Schema) (c *jsonschema.Schema, ok bool) {
-	c, ok = s.named[strings.TrimPrefix(ref.Ref, "#/components/schemas/")]
+func (s *Set) lookup(ref *jsonschema.Schema) (c *jsonschema.Schema, ok bool) {
+	c, ok = s.Named[strings.TrimPrefix(ref.Ref, "#/components/schemas/")]
 	return c, ok
 }
 
 // finish corrects what the library infers from a struct, and describes the fields. This API never writes null for a pointer or
 // a list that is not there.
-func (s *schemas) finish(o *jsonschema.Schema, t reflect.Type) {
+func (s *Set) finish(o *jsonschema.Schema, t reflect.Type) {
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		p := o.Properties[name]
@@ -218,7 +223,7 @@ func notNull(p *jsonschema.Schema) {
 	}
 }
 
-func (s *schemas) comment(name string) string { return s.comments[name] }
+func (s *Set) comment(name string) string { return s.comments[name] }
 
 // specRule matches a reference to a rule, which means nothing to readers of the document.
 var specRule = regexp.MustCompile(`\s*\(SPEC [^)]*\)`)
@@ -226,7 +231,7 @@ var specRule = regexp.MustCompile(`\s*\(SPEC [^)]*\)`)
 // comments returns the comment of each type and field of the sources.
 func comments() map[string]string {
 	all := map[string]string{}
-	for _, sources := range []embed.FS{api.Sources, codec.Sources} {
+	for _, sources := range []embed.FS{api.Sources, auth.Sources, codec.Sources} {
 		files, err := sources.ReadDir(".")
 		if err != nil {
 			panic(err) // cannot happen: the file is embedded

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
+)
+
+// Gate knows who makes a request (SPEC A4, A9).
+type Gate interface {
+	// Enter returns who makes a request, by the value of its header Authorization, and by the address that it comes from. An
+	// error is an *api.Error.
+	Enter(authorization, addr string) (*auth.Principal, error)
+}
+
+// enter finds out who makes a request, and refuses whoever may not, before anything is looked up and before a byte of the body
+// is read (SPEC A5, A9). Nothing is asked in a cluster that is open.
+func enter(h *handler, w http.ResponseWriter, r *http.Request, to *route) (*http.Request, error) {
+	if h.config.Gate == nil || to.needs.Scope == auth.Open {
+		return r, nil
+	}
+	p, err := h.config.Gate.Enter(r.Header.Get("Authorization"), r.RemoteAddr)
+	if err != nil {
+		if r.ContentLength != 0 {
+			w.Header().Set("Connection", "close") // else net/http would read on
+		}
+		return nil, err
+	}
+	if err := to.check(p, r); err != nil {
+		return nil, err
+	}
+	return r.WithContext(auth.WithPrincipal(r.Context(), p)), nil
+}
+
+// check returns an error if a principal may not use the route for the request. The Service looks at the same again, and at what
+// only the body and the state say.
+func (to *route) check(p *auth.Principal, r *http.Request) error {
+	rule, namespace := to.needs, ""
+	switch rule.Scope {
+	case auth.Namespace, auth.Behavior, auth.Whole:
+		if strings.HasPrefix(to.path, "/v1/namespaces/") {
+			namespace = r.PathValue("name")
+			if err := api.CheckNamespaceName(namespace); err != nil {
+				return err
+			}
+			break
+		}
+		namespace = r.URL.Query().Get("namespace")
+		if namespace == "" && to.spaceInBody {
+			rule.Scope = auth.Somewhere
+		} else if err := api.CheckNamespace(&namespace); err != nil {
+			return err
+		}
+	}
+	return rule.Check(p, namespace, r.PathValue("name"))
+}
