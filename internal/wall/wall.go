@@ -1,0 +1,52 @@
+package wall
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Plan says what a process still needs behind its wall. It goes on with all files and sockets that it has open.
+type Plan struct {
+	// Reads are directories below which the process opens files for reading. A directory that is not there cannot be opened later.
+	Reads []string
+	// Writes are directories below which the process also makes, changes and removes files. Without one the process opens no file for
+	// writing anywhere.
+	Writes []string
+	// Files is how many files may be open at the same time; 0: as many as before.
+	Files uint64
+}
+
+// These are the parts of a wall, as State names them.
+const (
+	NoNewPrivileges = "no_new_privs" // no program that the process might start gets more rights than it has
+	NotDumpable     = "not_dumpable" // no core; no process of the same user reads its memory
+	NoCore          = "no_core"      // RLIMIT_CORE is 0
+	Seccomp         = "seccomp"      // only system calls of the list
+	Landlock        = "landlock"     // no paths but those of the Plan
+)
+
+// State says which parts of a wall are in force. A process tells its state as it has read it back from the kernel.
+type State struct {
+	InForce []string `json:"in_force,omitempty"`
+	// Missing says of each part that is not in force why: "landlock: not supported by this kernel".
+	Missing []string `json:"missing,omitempty"`
+}
+
+// String lists the parts that are in force, and then the missing ones with a minus.
+func (s State) String() string {
+	words := append([]string{}, s.InForce...)
+	for _, m := range s.Missing {
+		part, _, _ := strings.Cut(m, ":")
+		words = append(words, "-"+part)
+	}
+	return strings.Join(words, " ")
+}
+
+// note adds a part to the state: in force if err is nil.
+func (s *State) note(part string, err error) {
+	if err == nil {
+		s.InForce = append(s.InForce, part)
+		return
+	}
+	s.Missing = append(s.Missing, fmt.Sprintf("%s: %v", part, err))
+}
