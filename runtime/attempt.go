@@ -27,6 +27,8 @@ type Attempt struct {
 	Tasks func(behavior string) bool
 	// HTTP, if set, makes the guest's requests instead of Config.Grants, and returns the errors of package fetch.
 	HTTP func(ctx context.Context, q *fetch.Request) (*fetch.Response, error)
+	// Outside, if set, is asked for all that the three functions above do not say, instead of Config.Grants.
+	Outside Outside
 
 	// Limits; a zero stands for the default of a manifest that says nothing (package manifest).
 	MemoryBytes     int64
@@ -50,6 +52,20 @@ func (a *Attempt) InfoJSON() []byte {
 		a.Info = a.MakeInfo()
 	}
 	return a.Info
+}
+
+// Outside does for an attempt what a capability allows to it, where another process is asked for it (SPEC A10). All methods are
+// called on the goroutine of Run.
+type Outside interface {
+	// Secret reads a secret. It returns the errors of package grants.
+	Secret(ctx context.Context, name string) ([]byte, error)
+	// MaySubmit returns nil if the attempt may submit tasks of a behavior, and else ErrLeaseLost or grants.ErrDenied.
+	MaySubmit(ctx context.Context, behavior string) error
+	// HTTPLimits returns the longest bodies of a request and of a response that any rule allows. It returns ErrLeaseLost and the
+	// errors of package fetch.
+	HTTPLimits(ctx context.Context) (request, response int64, err error)
+	// HTTP makes a request. It returns ErrLeaseLost and the errors of package fetch.
+	HTTP(ctx context.Context, q *fetch.Request) (*fetch.Response, error)
 }
 
 // Host is what an attempt needs of the world outside. All methods are called on the goroutine of Run, one at a time; the

@@ -70,6 +70,7 @@ func New(cfg Config) (*Engine, error) {
 	}); err != nil {
 		return nil, err
 	}
+	memory.Prepare()
 	e.allow = hostInterface()
 	return e, nil
 }

@@ -75,15 +75,8 @@ func (g *guest) request(head, body []byte) (int, abi.Errno, error) {
 	g.http.made++
 	var res *fetch.Response
 	g.outside(func() { res, err = do(g.ctx, q) })
-	switch {
-	case errors.Is(err, fetch.ErrDenied):
-		return 0, abi.EDENIED, err
-	case errors.Is(err, fetch.ErrInvalid):
-		return 0, abi.EINVAL, err
-	case errors.Is(err, fetch.ErrTooBig):
-		return 0, abi.E2BIG, err
-	case err != nil:
-		return 0, abi.EAGAIN, err
+	if err != nil {
+		return 0, httpErrno(err), err
 	}
 	text, err := json.Marshal(struct {
 		Status  int                 `json:"status"`
@@ -94,6 +87,21 @@ func (g *guest) request(head, body []byte) (int, abi.Errno, error) {
 	}
 	g.http.answer, g.http.head, g.http.body = true, text, res.Body
 	return res.Status, 0, nil
+}
+
+// httpErrno is what a guest hears of an error of a request.
+func httpErrno(err error) abi.Errno {
+	switch {
+	case errors.Is(err, ErrLeaseLost):
+		return abi.ECONFLICT
+	case errors.Is(err, fetch.ErrDenied):
+		return abi.EDENIED
+	case errors.Is(err, fetch.ErrInvalid):
+		return abi.EINVAL
+	case errors.Is(err, fetch.ErrTooBig):
+		return abi.E2BIG
+	}
+	return abi.EAGAIN
 }
 
 // hold charges the guests' memory budget for n bytes of response, instead of what it is charged for now; false: they
@@ -121,6 +129,13 @@ func (g *guest) fetcher() (do func(context.Context, *fetch.Request) (*fetch.Resp
 	}
 	if g.attempt.HTTP != nil {
 		return g.attempt.HTTP, manifest.MaxPayloadBytes, 0, 0, nil
+	}
+	if o := g.attempt.Outside; o != nil {
+		g.outside(func() { most, room, err = o.HTTPLimits(g.ctx) })
+		if err != nil {
+			return nil, 0, 0, httpErrno(err), err
+		}
+		return o.HTTP, most, room, 0, nil
 	}
 	info, known := g.taskInfo()
 	if !known {

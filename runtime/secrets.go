@@ -110,6 +110,9 @@ func (g *guest) secret(name string) ([]byte, abi.Errno) {
 		}
 	}
 	read := g.attempt.Secrets
+	if o := g.attempt.Outside; read == nil && o != nil {
+		read = func(name string) ([]byte, error) { return o.Secret(g.ctx, name) }
+	}
 	if read == nil {
 		info, known := g.taskInfo()
 		if !known {

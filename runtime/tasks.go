@@ -50,18 +50,34 @@ func (g *guest) submit(doc []byte) (abi.Errno, error) {
 	if err != nil {
 		return abi.EINVAL, err
 	}
-	if !g.maySubmit(behavior) {
+	switch err := g.maySubmit(behavior); {
+	case errors.Is(err, ErrLeaseLost):
+		return abi.ECONFLICT, err
+	case errors.Is(err, grants.ErrDenied):
 		return abi.EDENIED, fmt.Errorf("%w: tasks of %s", grants.ErrDenied, behavior)
+	case err != nil:
+		return abi.EAGAIN, err
 	}
 	g.submits.docs = append(g.submits.docs, bytes.Clone(doc))
 	g.submits.bytes += len(doc)
 	return 0, nil
 }
 
-func (g *guest) maySubmit(behavior string) bool {
-	if g.attempt.Tasks != nil {
-		return g.attempt.Tasks(behavior)
+// maySubmit returns nil if the guest may submit tasks of a behavior.
+func (g *guest) maySubmit(behavior string) (err error) {
+	may := false
+	switch o := g.attempt.Outside; {
+	case g.attempt.Tasks != nil:
+		may = g.attempt.Tasks(behavior)
+	case o != nil:
+		g.outside(func() { err = o.MaySubmit(g.ctx, behavior) })
+		return err
+	default:
+		info, known := g.taskInfo()
+		may = known && g.grants.Tasks(info.Namespace, info.Behavior, behavior)
 	}
-	info, known := g.taskInfo()
-	return known && g.grants.Tasks(info.Namespace, info.Behavior, behavior)
+	if !may {
+		return grants.ErrDenied
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
 )
 
 // Config configures a Worker. ID, Dir, Dial, Modules and Runner must be set.
@@ -39,6 +40,10 @@ type Config struct {
 	// Blobs stores results and checkpoints that are too long for a report, and reads params that are blobs.
 	// Default: no store, and runs that need one fail.
 	Blobs Blobs
+	// Outside does what a capability allows to attempts; nil: the Runner does it.
+	Outside Outside
+	// Wall, if set, says what the wall around this process is when the worker says Hello.
+	Wall func() stream.Wall
 	// Native are behaviors built into this process, by the Module of their versions (task.Native). The worker is ready for
 	// them from the start, and runs their attempts as it runs all others.
 	Native map[string]Guest

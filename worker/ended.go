@@ -41,6 +41,7 @@ func (e End) String() string { return endNames[e] }
 // Ended is an assignment that is over.
 type Ended struct {
 	Namespace, Behavior string
+	Token               uint64 // of its lease
 	End                 End
 	// The fields up to Reused are about the guest code; all are 0 if none ran. See runtime.Outcome.
 	Ran              bool
@@ -65,7 +66,7 @@ func (r *run) cost(out *runtime.Outcome) {
 
 // tellEnd tells OnEnd. out is nil if no guest ran; rep is nil if there is nothing to report.
 func (r *run) tellEnd(out *runtime.Outcome, rep *stream.Report) {
-	r.ended.Namespace, r.ended.Behavior = r.a.Task.Namespace, r.a.Task.Behavior
+	r.ended.Namespace, r.ended.Behavior, r.ended.Token = r.a.Task.Namespace, r.a.Task.Behavior, r.token
 	r.ended.End = endOf(out, rep, context.Cause(r.ctx))
 	r.s.w.cfg.OnEnd(r.ended)
 }

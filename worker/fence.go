@@ -83,6 +83,13 @@ func (f *fence) strikeLocked(now time.Duration) {
 	}
 }
 
+// until returns the boot time at which guests must stop.
+func (f *fence) until() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.granted + percent(f.ttl, stopPercent)
+}
+
 // late reports whether no guest may execute any more, and since when.
 func (f *fence) late() (time.Duration, bool) {
 	now := f.boottime()

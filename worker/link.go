@@ -192,6 +192,10 @@ func (w *Worker) hello(conn *stream.Conn, s *session) (*stream.Welcome, error) {
 	if w.cfg.Alone {
 		h.Leases = 1
 	}
+	if w.cfg.Wall != nil {
+		wall := w.cfg.Wall()
+		h.Wall = &wall
+	}
 	if w.takesNothing() {
 		h.Credits = 0
 	}

@@ -234,6 +234,9 @@ func (r *run) attempt(in inputs) runtime.Attempt {
 		HeartbeatTimeout: time.Duration(p.HeartbeatTimeout) * time.Millisecond,
 		ResultRequired:   p.ResultRequired,
 	}
+	if r.s.w.cfg.Outside != nil {
+		a.Outside = outside{r}
+	}
 	if t.Checkpoint.Encoding != task.None && in.checkpoint == nil {
 		a.Checkpoint = append([]byte{}, t.Checkpoint.Data...) // not nil: an empty checkpoint is one, too
 	}

@@ -47,6 +47,31 @@ const (
 	foreignAge = 7 * 24 * time.Hour
 )
 
+// Prepare makes the directory of a cache, for a process that cannot make it: the wall around it names the directory (SPEC A10).
+func Prepare(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := makePrivate(dir); err != nil {
+		return fmt.Errorf("runtime: code cache: %w", err)
+	}
+	return nil
+}
+
+// Used notes that the code and the image of digest are in use, for a process that only reads the cache. Else prune would take them sooner.
+func Used(dir, digest string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // the next look finds it; the cache may be deleted at any time
+	}
+	now := time.Now()
+	for _, e := range entries {
+		if digest != "" && strings.HasPrefix(e.Name(), digest+"-") {
+			_ = os.Chtimes(filepath.Join(dir, e.Name()), now, now)
+		}
+	}
+}
+
 // Open returns a cache, and makes its directory unless another process fills it.
 func Open(cfg Config) (*Cache, error) {
 	c := &Cache{cfg: cfg}

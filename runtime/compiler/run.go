@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/upload"
@@ -48,12 +49,26 @@ func run(conn *subproc.Conn, m subproc.Message) error {
 		_, _ = io.Copy(io.Discard, conn.Raw())
 		os.Exit(1)
 	}()
+	plan := wall.Plan{Files: jobFiles}
+	if j.CacheDir != "" {
+		plan.Writes = []string{j.CacheDir}
+	}
+	state, err := wall.Raise(plan)
+	if err != nil {
+		return err
+	}
+	if err := a.send(msgWall, state); err != nil {
+		return err
+	}
 	wasm, err := subproc.ReadContent(m.Files[0], j.MaxModuleBytes)
 	if err != nil {
 		return err
 	}
 	return a.result(a.do(j, wasm))
 }
+
+// jobFiles is how many files a job may have open: those of a cache of one module.
+const jobFiles = 256
 
 // answerer gives exactly one result.
 type answerer struct {
@@ -88,11 +103,15 @@ func (a *answerer) result(r *result) error {
 		return nil
 	}
 	a.done = true
-	body, err := json.Marshal(r)
+	return a.send(msgResult, r)
+}
+
+func (a *answerer) send(kind byte, v any) error {
+	body, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return a.conn.Send(msgResult, body)
+	return a.conn.Send(kind, body)
 }
 
 func (a *answerer) do(j job, wasm []byte) *result {
@@ -148,8 +167,7 @@ func (a *answerer) tellLinear(engine *runtime.Engine) {
 	for range time.Tick(10 * time.Millisecond) {
 		if n := engine.Stats().Memory; n != last {
 			last = n
-			body, err := json.Marshal(n)
-			if err != nil || a.conn.Send(msgLinear, body) != nil {
+			if a.send(msgLinear, n) != nil {
 				return
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/codecache"
 	"github.com/taskrt/taskrt/runtime/manifest"
@@ -49,6 +50,7 @@ type Service struct {
 	places places
 	cache  atomic.Int64
 	once   sync.Once
+	walled sync.Once // the wall of the first job was logged
 }
 
 // New returns a Service. The Service has nothing to close: a job ends with its caller's context.
@@ -145,8 +147,18 @@ func (s *Service) do(ctx context.Context, j job, wasm []byte) (*result, error) {
 	return r, nil
 }
 
+// tellWall logs once what is in force around the processes that compile (SPEC A10).
+func (s *Service) tellWall(w wall.State) {
+	s.walled.Do(func() {
+		s.cfg.Logger.Info("modules are compiled behind a wall", "wall", w.String(), "missing", w.Missing)
+	})
+}
+
 // process is one process from its start to its end.
 func (s *Service) process(ctx context.Context, j job, wasm []byte) (*result, error) {
+	if err := codecache.Prepare(s.cfg.CacheDir); err != nil { // somebody may have deleted it; behind its wall the process cannot make it
+		s.cfg.Logger.Warn("compiled code is not cached", "error", err)
+	}
 	module, err := subproc.Content(wasm)
 	if err != nil {
 		return nil, err
@@ -162,7 +174,7 @@ func (s *Service) process(ctx context.Context, j job, wasm []byte) (*result, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, jobTime, errTooLong)
 	defer cancel()
-	w := &watched{p: p, limit: j.Memory}
+	w := &watched{p: p, limit: j.Memory, tellWall: s.tellWall}
 	watching := make(chan struct{})
 	go func() { defer close(watching); w.watch(ctx) }()
 	r, err := w.converse(body, module)
@@ -214,6 +226,8 @@ type watched struct {
 	linear atomic.Int64 // bytes of guests' memory, as the process says
 	most   atomic.Int64 // bytes that were seen
 	over   atomic.Bool  // it was killed for its memory
+
+	tellWall func(wall.State)
 }
 
 // watchEvery is how often the process is looked at. A process that takes memory as fast as the kernel gives it grows
@@ -250,6 +264,23 @@ func (w *watched) watch(ctx context.Context) {
 	}
 }
 
+// walled takes what the process says of its wall. The kernel is asked whether that is so.
+func (w *watched) walled(body []byte) error {
+	var s wall.State
+	if err := json.Unmarshal(body, &s); err != nil {
+		return fmt.Errorf("compiler: %w", err)
+	}
+	seen, err := wall.Confirm(w.p.PID(), s)
+	if err != nil {
+		return err
+	}
+	if len(seen.InForce) != len(s.InForce) {
+		return fmt.Errorf("compiler: its wall: it says %q, the kernel says %q", s, seen)
+	}
+	w.tellWall(seen)
+	return nil
+}
+
 // converse gives the process its job and waits for the result.
 func (w *watched) converse(body []byte, module *os.File) (*result, error) {
 	if err := w.p.Conn.Send(msgJob, body, module); err != nil {
@@ -262,6 +293,10 @@ func (w *watched) converse(body []byte, module *os.File) (*result, error) {
 		}
 		m.CloseFiles()
 		switch m.Kind {
+		case msgWall:
+			if err := w.walled(m.Body); err != nil {
+				return nil, err
+			}
 		case msgLinear:
 			var n int64
 			if err := json.Unmarshal(m.Body, &n); err != nil {

@@ -9,6 +9,7 @@ import (
 // Kinds of messages.
 const (
 	msgJob    = 'J' // to the process: job, with the module as a file
+	msgWall   = 'w' // to the server: wall.State, before the process reads the module
 	msgLinear = 'l' // linear memory of guests in bytes, which is not the compiler's
 	msgResult = 'r' // result
 )

@@ -77,6 +77,15 @@ type Hello struct {
 	// Alone and Isolates are fields of task.OpenSession (SPEC L5).
 	Alone    bool `cbor:"13,keyasint,omitempty"`
 	Isolates bool `cbor:"14,keyasint,omitempty"`
+
+	Wall *Wall `cbor:"15,keyasint,omitempty"` // nil: guests run in a process that votes, or the worker is of an older build
+}
+
+// Wall says which parts of the wall around the guests' process are in force (SPEC A10), and of the others why they are not. It is shown,
+// and not stored.
+type Wall struct {
+	InForce []string `cbor:"1,keyasint,omitempty"`
+	Missing []string `cbor:"2,keyasint,omitempty"`
 }
 
 // Suspects says whether tasks wait that may run only alone (SPEC L5). Until a connection says so, none wait.
