@@ -283,6 +283,13 @@ type Worker struct {
 	Slots   int64  `json:"slots,omitempty"`
 	Running int64  `json:"running"`           // leases that it holds; with short tasks they may be more than Slots
 	Drained bool   `json:"drained,omitempty"` // its node is drained
+	Wall    *Wall  `json:"wall,omitempty"`    // around the process of its guests; absent: there is none, or the leader does not say
+}
+
+// Wall says what the kernel refuses to a process of guests (SPEC A10), as the process has read it back.
+type Wall struct {
+	InForce []string `json:"in_force"`          // no_new_privs, not_dumpable, no_core, seccomp, landlock
+	Missing []string `json:"missing,omitempty"` // what is not in force, and why: "landlock: not supported by this kernel, …"
 }
 
 // Totals count the tasks of all namespaces.

@@ -71,6 +71,32 @@ func (c members) Logs(ctx context.Context, key task.Key) ([][]logs.Attempt, erro
 	return all, nil
 }
 
+// Walls implements service.Members. It asks the leader, to which all workers are connected.
+func (c members) Walls(ctx context.Context) map[uint64]api.Wall {
+	leader, addr := c.n.store.Leader()
+	if leader == c.n.cfg.ID {
+		return c.n.walls()
+	}
+	if addr == "" {
+		return nil
+	}
+	r, err := c.n.peers.Ask(ctx, addr, peers.Request{Op: peers.OpWalls})
+	if err != nil {
+		c.n.cfg.Logger.Debug("the leader does not say what walls there are", "leader", leader, "err", err)
+		return nil
+	}
+	return r.Walls
+}
+
+// walls says what stands around the guests of the workers that are connected to this node.
+func (n *Node) walls() map[uint64]api.Wall {
+	walls := map[uint64]api.Wall{}
+	for session, w := range n.hub.Walls() { // order-free: a map again
+		walls[session] = api.Wall(w)
+	}
+	return walls
+}
+
 // Ready implements service.Members: this node knows a leader, is caught up with it, and its disk works (SPEC H1, C6).
 func (c members) Ready(ctx context.Context) error {
 	n := c.n
@@ -111,6 +137,8 @@ func (n *Node) answerPeer(q peers.Request) peers.Reply {
 	case peers.OpStatus:
 		self := n.self(n.store.Status())
 		return peers.Reply{Node: &self}
+	case peers.OpWalls:
+		return peers.Reply{Walls: n.walls()}
 	case peers.OpLogs:
 		as, err := n.logs.Read(q.Task)
 		if err != nil {

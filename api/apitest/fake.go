@@ -188,9 +188,10 @@ func (b blobs) Open(ctx context.Context, digest string) (worker.Blob, error) {
 // alone is a cluster of one member, for the Service and for maintenance.
 type alone struct{ f *Fake }
 
-func (a alone) Has(id string) bool          { return id == self }
-func (a alone) Ready(context.Context) error { return nil }
-func (a alone) Members() []string           { return []string{self} }
+func (a alone) Has(id string) bool                        { return id == self }
+func (a alone) Ready(context.Context) error               { return nil }
+func (a alone) Walls(context.Context) map[uint64]api.Wall { return nil }
+func (a alone) Members() []string                         { return []string{self} }
 
 func (a alone) Cluster(context.Context) *api.Cluster {
 	n := api.Node{ID: self, Raft: self, Role: string(raftstore.RoleLeader), Reachable: true, Term: 1, Version: self, Blobs: a.f.files.Status()}

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/runtime/grants"
 )
 
@@ -15,6 +16,9 @@ func readGrants(c *cli.Context) (*grants.Grants, error) {
 	file := c.String("capabilities")
 	if file == "" {
 		return nil, nil
+	}
+	if err := wall.Close(); err != nil { // secrets will be in this process (SPEC A9)
+		return nil, err
 	}
 	g, err := grants.Read(file)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -73,14 +74,27 @@ func blobsWord(b *api.NodeBlobs) string {
 }
 
 func describeWorkers(w *terminal.Table, workers []api.Worker) {
-	w.Row("WORKER", "KIND", "NODE", "SLOTS", "RUNNING", "DRAINED")
+	w.Row("WORKER", "KIND", "NODE", "SLOTS", "RUNNING", "DRAINED", "WALL")
 	for _, k := range workers {
 		slots := "-"
 		if k.Slots > 0 {
 			slots = fmt.Sprint(k.Slots)
 		}
-		w.Row(k.ID, k.Kind, orDash(k.Node), slots, k.Running, k.Drained)
+		w.Row(k.ID, k.Kind, orDash(k.Node), slots, k.Running, k.Drained, wallWord(k.Wall))
 	}
+}
+
+// wallWord lists what is in force around a worker's guests, and with a minus what is not.
+func wallWord(w *api.Wall) string {
+	if w == nil {
+		return "-"
+	}
+	words := slices.Clone(w.InForce)
+	for _, m := range w.Missing {
+		part, _, _ := strings.Cut(m, ":")
+		words = append(words, "-"+part)
+	}
+	return orDash(strings.Join(words, ","))
 }
 
 func clusterWorkers(_ *cli.Context, cl *client) error {

@@ -101,7 +101,7 @@ func (p *program) dev(c *cli.Context) error {
 		id := "n" + strconv.Itoa(i+1)
 		m, err := openMember(memberConfig{
 			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, raft: addrs[i], raftOn: listeners[i], join: addrs, expect: n,
-			worker: kind, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, grantsFile: c.String("capabilities"), logStore: logStore,
+			worker: kind, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, logStore: logStore,
 			log: log, logSettings: logging,
 		})
 		if err != nil {

@@ -37,7 +37,6 @@ type memberConfig struct {
 	ttl        time.Duration
 	maintain   maintain.Config
 	grants     *grants.Grants // nil: nothing is granted
-	grantsFile string         // from which the grants were read
 	runs       *guests.RunLog // nil: nobody wants to know
 	keys       *trust.Keys    // nil: the node port is open to everybody
 	pair       *trust.Pair    // of the port for clients; nil: keys have one, or nobody
@@ -90,8 +89,8 @@ func openMember(c memberConfig) (*member, error) {
 		if c.cache == "" {
 			c.cache = filepath.Join(c.dir, "wasm-cache")
 		}
-		s := guests.Settings{Node: c.id, Log: c.logSettings, CacheDir: c.cache, Grants: c.grantsFile}
-		o := guests.New(s, c.runs, m.log, m.metrics.Compiled)
+		s := guests.Settings{Node: c.id, Log: c.logSettings, CacheDir: c.cache}
+		o := guests.New(s, c.grants, c.runs, m.log, m.metrics.Compiled)
 		config.Guests, config.Inspect = o.Guests, o.Service.Inspect
 	}
 	config.Raft.LogStore, config.Raft.HoldLevel = c.logStore, c.holdLevel

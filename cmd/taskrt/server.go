@@ -92,7 +92,6 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 	if config.grants, err = readGrants(c); err != nil {
 		return config, err
 	}
-	config.grantsFile = c.String("capabilities")
 	for _, required := range []string{"id", "dir"} {
 		if c.String(required) == "" {
 			return config, usagef(c, "--%s is required", required)

@@ -85,7 +85,7 @@ func (p *program) worker(c *cli.Context) error {
 	defer runs.Close()
 	w := lone.Worker{
 		ID: c.String("id"), Dir: c.String("dir"), Slots: c.Int("worker-slots"), Nodes: nodes, Inline: kind == workerInline, Grants: granted, Runs: runs,
-		Settings: guests.Settings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache"), Grants: c.String("capabilities")},
+		Settings: guests.Settings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache")},
 		Metrics:  metrics.New(metricsConfig(log)), Listener: listener, Logger: log,
 	}
 	go keys.Watch(c.Context, nil, own, log)

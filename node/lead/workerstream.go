@@ -30,13 +30,15 @@ type workerStream struct {
 
 	alone, isolates bool     // as its session says (SPEC L5)
 	suspects        []string // modules of suspects that it was told of
+
+	wall *stream.Wall // around its guests; nil: none
 }
 
 func newWorkerStream(t *term, conn *stream.Conn, session uint64, hello *stream.Hello) *workerStream {
 	w := &workerStream{
 		term: t, conn: conn, session: session, log: t.hub.cfg.Logger,
 		credits: stream.Credits{Seq: hello.Acked, Free: hello.Credits},
-		ready:   map[string]bool{}, short: map[stream.Behavior]bool{},
+		wall:    boundedWall(hello.Wall), ready: map[string]bool{}, short: map[stream.Behavior]bool{},
 	}
 	for _, d := range hello.Ready {
 		w.ready[d] = true

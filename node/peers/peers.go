@@ -21,7 +21,7 @@ import (
 // Request is one question to another member. Question and answer are one JSON value each, on a connection of their own
 // (mux.Peer). Both sides ignore unknown fields, because neighbouring versions must understand each other (SPEC C4).
 type Request struct {
-	Op   string   `json:"op"` // status, logs, progress, files, drop_logs
+	Op   string   `json:"op"` // status, logs, progress, files, drop_logs, walls
 	Task task.Key `json:"task,omitzero"`
 
 	// The fields below are for maintenance.
@@ -41,6 +41,8 @@ type Reply struct {
 
 	Files   []maintain.File `json:"files,omitempty"`
 	Dropped int64           `json:"dropped,omitempty"`
+
+	Walls map[uint64]api.Wall `json:"walls,omitempty"` // by session
 }
 
 // The questions.
@@ -49,6 +51,7 @@ const (
 	OpLogs     = "logs"
 	OpFiles    = "files"     // files of an area of the member's disk
 	OpDropLogs = "drop_logs" // logs of tasks
+	OpWalls    = "walls"     // what stands around the guests of the workers that are connected to the member
 	opProgress = "progress"  // answered by frames until one side ends the connection; see Progress
 )
 

@@ -22,6 +22,7 @@ func (svc *Service) Cluster(ctx context.Context) (*api.Cluster, error) {
 		k := m.Counts()
 		c.Tasks = api.Totals{Created: k.Created, Running: k.Running, Retrying: k.Retrying, Repeating: k.Repeating, Success: k.Success, Failure: k.Failure}
 	})
+	svc.addWalls(ctx, c.Workers)
 	return c, nil
 }
 
@@ -35,7 +36,18 @@ func (svc *Service) Workers(ctx context.Context) ([]api.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	svc.addWalls(ctx, ws)
 	return ws, nil
+}
+
+// addWalls says of each worker what stands around its guests.
+func (svc *Service) addWalls(ctx context.Context, ws []api.Worker) {
+	walls := svc.members.Walls(ctx)
+	for i := range ws {
+		if w, is := walls[ws[i].Session]; is {
+			ws[i].Wall = &w
+		}
+	}
 }
 
 // Drain implements api.Service. The workers of a drained member get nothing new, and what they run goes on (SPEC L10).

@@ -63,6 +63,8 @@ type Members interface {
 	Has(id string) bool
 	// Logs returns what each member that answers has kept of a task's attempts.
 	Logs(context.Context, task.Key) ([][]logs.Attempt, error)
+	// Walls says what stands around the guests of the workers that are connected, by session, as far as the leader answers (SPEC A10).
+	Walls(context.Context) map[uint64]api.Wall
 	// Ready returns an error if this node should be asked nothing now. The error says why.
 	Ready(context.Context) error
 }

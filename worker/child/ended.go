@@ -23,7 +23,7 @@ func appendEnded(b []byte, e *worker.Ended) []byte {
 	if e.Reused {
 		flags |= 2
 	}
-	for _, n := range []uint64{uint64(e.End), flags, uint64(e.Wall), uint64(e.Busy), uint64(e.Fuel), uint64(e.PeakMemory), uint64(e.Ready)} {
+	for _, n := range []uint64{uint64(e.End), flags, uint64(e.Wall), uint64(e.Busy), uint64(e.Fuel), uint64(e.PeakMemory), e.Token, uint64(e.Ready)} {
 		b = binary.AppendUvarint(b, n)
 	}
 	return b
@@ -54,7 +54,7 @@ func readEnded(b []byte, f func(worker.Ended)) error {
 		end, flags := next(), next()
 		e.End, e.Ran, e.Reused = worker.End(end), flags&1 != 0, flags&2 != 0
 		e.Wall, e.Busy = time.Duration(next()), time.Duration(next())
-		e.Fuel, e.PeakMemory = int64(next()), int64(next())
+		e.Fuel, e.PeakMemory, e.Token = int64(next()), int64(next()), next()
 		if b == nil || end >= uint64(worker.Ends) {
 			return errBadEnded
 		}

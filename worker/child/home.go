@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/worker"
 )
 
@@ -25,6 +26,7 @@ var (
 	_ worker.Dialer  = (*home)(nil)
 	_ worker.Modules = (*home)(nil)
 	_ worker.Blobs   = (*home)(nil)
+	_ worker.Outside = (*home)(nil)
 )
 
 // call asks the parent for something. If more is not nil it is sent over the call's socket first. The socket stays
@@ -137,6 +139,57 @@ func (h *home) compile(ctx context.Context, digest string, size int64) error {
 		err = c.Close()
 	}
 	return err
+}
+
+// Secret implements worker.Outside.
+func (h *home) Secret(ctx context.Context, l worker.Lease, name string) ([]byte, error) {
+	c, m, err := h.call(ctx, callSecret, outsideCall{Lease: l, Name: name}, nil)
+	if err != nil {
+		return nil, err
+	}
+	_ = c.Close() // nothing more comes
+	return decode[[]byte](m)
+}
+
+// MaySubmit implements worker.Outside.
+func (h *home) MaySubmit(ctx context.Context, l worker.Lease, behavior string) error {
+	c, _, err := h.call(ctx, callTasks, outsideCall{Lease: l, Name: behavior}, nil)
+	if err == nil {
+		err = c.Close()
+	}
+	return err
+}
+
+// HTTPLimits implements worker.Outside.
+func (h *home) HTTPLimits(ctx context.Context, l worker.Lease) (request, response int64, err error) {
+	c, m, err := h.call(ctx, callLimits, outsideCall{Lease: l}, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	_ = c.Close() // nothing more comes
+	most, err := decode[limits](m)
+	return most.Request, most.Response, err
+}
+
+// HTTP implements worker.Outside.
+func (h *home) HTTP(ctx context.Context, l worker.Lease, q *fetch.Request) (*fetch.Response, error) {
+	first := *q
+	first.Body = nil
+	c, m, err := h.call(ctx, callHTTP, outsideCall{Lease: l, HTTP: &first}, append([]byte{}, q.Body...))
+	if err != nil {
+		return nil, err
+	}
+	_ = c.Close() // nothing more comes
+	answer, err := decode[head](m)
+	if err != nil || len(m.Files) != 1 {
+		m.CloseFiles()
+		return nil, errors.Join(fmt.Errorf("child: %d files in an answer", len(m.Files)), err)
+	}
+	body, err := subproc.ReadContent(m.Files[0], maxContent)
+	if err != nil {
+		return nil, err
+	}
+	return &fetch.Response{Status: answer.Status, Header: answer.Header, Body: body}, nil
 }
 
 // blob is an open file of the store.

@@ -3,6 +3,7 @@ package child
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
@@ -31,7 +33,7 @@ func TestMain(m *testing.M) {
 func testParts(m Means) (Parts, error) {
 	r := testRunner{m}
 	stats := func() runtime.Stats { return runtime.Stats{Ready: 42} }
-	return Parts{Runner: r, Stats: stats, Logger: slog.New(slog.DiscardHandler), Close: func(context.Context) error { return nil }}, nil
+	return Parts{Runner: r, Stats: stats, Logger: slog.New(slog.DiscardHandler), Close: func(context.Context) error { return nil }, Wall: &wall.Plan{Files: 2048}}, nil
 }
 
 type testRunner struct{ m Means }
@@ -64,6 +66,10 @@ func (g testGuest) Run(ctx context.Context, a runtime.Attempt, _ runtime.Host) r
 		for all := [][]byte{}; len(all) >= 0; {
 			all = append(all, bytes.Repeat([]byte{1}, 1<<20))
 		}
+	case "break":
+		out.Result, _ = json.Marshal(breakOut(string(a.Params)))
+	case "outside":
+		out.Result, _ = json.Marshal(askOutside(ctx, a.Outside))
 	case "blob": // it returns its params twice, which is too long for a report
 		out.Result = make([]byte, 2*a.ParamsFrom.Size)
 		for _, half := range [][]byte{out.Result[:len(out.Result)/2], out.Result[len(out.Result)/2:]} {
@@ -226,7 +232,7 @@ func (l *leader) assignTo(conn *stream.Conn, session uint64, guest string, param
 
 // Fetch implements worker.Modules. In these tests a module is the name of what it does.
 func (l *leader) Fetch(_ context.Context, digest string, _ int64) ([]byte, error) {
-	for _, guest := range []string{"wait", "deaf", "crash", "hog", "blob", "done"} {
+	for _, guest := range []string{"wait", "deaf", "crash", "hog", "blob", "done", "break", "outside"} {
 		if runtime.Digest([]byte(guest)) == digest {
 			return []byte(guest), nil
 		}

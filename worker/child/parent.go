@@ -13,6 +13,8 @@ import (
 
 	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/fetch"
+	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 )
@@ -30,6 +32,8 @@ type Config struct {
 	// Settings and Files go to the function that makes the child's Parts. The files stay open in this process.
 	Settings any
 	Files    []*os.File
+	// Grants are the capabilities that guests get; nil grants none. Only this process knows them, makes requests and reads secrets.
+	Grants *grants.Grants
 	// Compile puts code where the child finds it; nil: the child's Runner needs no such help.
 	Compile func(ctx context.Context, digest string, size int64) error
 	// MemoryBytes bounds the memory that the child has to itself: a child that has more is killed. 0: no bound.
@@ -58,6 +62,8 @@ type Parent struct {
 	log      *slog.Logger
 	slots    int
 	settings json.RawMessage
+
+	fetch fetch.Client // makes the guests' requests
 
 	suspects chan struct{} // capacity 1: waiting may have changed
 
@@ -107,6 +113,7 @@ func New(cfg Config) (*Parent, error) {
 // Run keeps a child running until ctx ends, then shuts it down cleanly, as worker.Worker does.
 func (p *Parent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
+	defer p.fetch.Close()
 	defer wg.Wait()
 	if p.cfg.AloneDir != "" {
 		wg.Go(func() { p.isolate(ctx) })

@@ -14,7 +14,10 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
@@ -26,7 +29,9 @@ type process struct {
 	spec    spec
 	sub     *subproc.Process
 	cells   *subproc.Cells
-	ctx     context.Context // ends with the child, and with it the calls for the child
+	leases  leases
+	memory  *semaphore.Weighted // bytes of requests and responses
+	ctx     context.Context     // ends with the child, and with it the calls for the child
 	cancel  context.CancelFunc
 	calls   chan struct{}  // has an item for each call under way
 	wg      sync.WaitGroup // calls and readers
@@ -71,7 +76,7 @@ func (p *Parent) start(place **process, s spec) (*process, error) {
 		return nil, err
 	}
 	c := &process{
-		p: p, spec: s, sub: sub, cells: cells, calls: make(chan struct{}, maxCalls), reports: make(chan struct{}, 1),
+		p: p, spec: s, sub: sub, cells: cells, memory: semaphore.NewWeighted(httpMemory), calls: make(chan struct{}, maxCalls), reports: make(chan struct{}, 1),
 		held: worker.Held{TTL: startTTL, Sent: runtime.Boottime()},
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -221,9 +226,12 @@ func (c *process) handle(m subproc.Message) error {
 		return err
 	case msgEnded:
 		c.ended.Store(true)
-		if tell := c.p.cfg.Worker.OnEnd; tell != nil {
-			return readEnded(m.Body, tell)
-		}
+		return readEnded(m.Body, func(e worker.Ended) {
+			c.leases.end(e.Token)
+			if tell := c.p.cfg.Worker.OnEnd; tell != nil {
+				tell(e)
+			}
+		})
 	case msgCompiled:
 		v, err := decode[compiled](m)
 		if tell := c.p.cfg.OnCompile; err == nil && tell != nil {
@@ -241,18 +249,34 @@ func (c *process) handle(m subproc.Message) error {
 		}
 		return err
 	case msgUp:
-		v, err := decode[up](m)
-		c.mu.Lock()
-		c.up = v
-		c.mu.Unlock()
-		c.p.log.Info("the guests' process is up", "pid", c.sub.PID())
-		return err
+		return c.isUp(m)
 	case msgFailed:
 		c.mu.Lock()
 		c.why = strings.ToValidUTF8(string(m.Body), "?")
 		c.mu.Unlock()
 	}
 	return nil
+}
+
+// isUp notes that the child can begin. The kernel is asked whether the child's wall is as the child says: a child that is not behind
+// it gets no module.
+func (c *process) isUp(m subproc.Message) error {
+	v, err := decode[up](m)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.up = v
+	c.mu.Unlock()
+	seen, err := wall.Confirm(c.sub.PID(), v.Wall)
+	if err != nil {
+		return err
+	}
+	if len(seen.InForce) != len(v.Wall.InForce) {
+		return fmt.Errorf("its wall: it says %q, the kernel says %q", v.Wall, seen)
+	}
+	c.p.log.Info("the guests' process is up", "pid", c.sub.PID(), "wall", seen.String(), "missing", seen.Missing)
+	return c.sub.Conn.Send(msgBegin, nil)
 }
 
 // ask asks the child for a report. Without an answer in time it returns the last one.

@@ -11,8 +11,10 @@ import (
 	"strconv"
 
 	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/worker"
+	"github.com/taskrt/taskrt/worker/stream"
 )
 
 // Parts is what the program puts into its child: what executes modules, and what programs have each their own.
@@ -22,6 +24,8 @@ type Parts struct {
 	OnRun  func(worker.Run) // may be nil
 	Logger *slog.Logger
 	Close  func(context.Context) error
+	// Wall is raised before the child gets anything to execute; nil: there is none, for tests.
+	Wall *wall.Plan
 }
 
 // Means is what a program makes the Parts of.
@@ -85,6 +89,7 @@ func (c *child) run(ctx context.Context, begun *subproc.Child, build func(Means)
 		return err
 	}
 	executing := newTable(cells)
+	var state wall.State
 	c.worker, err = worker.New(worker.Config{
 		ID: s.ID, Node: s.Node, Dir: s.Dir, Slots: s.Slots, DrainTime: s.DrainTime, CloseTime: s.CloseTime, PrepareWorkers: s.PrepareWorkers,
 		Dial: c.home, Modules: c.home, Blobs: c.home, Runner: c.parts.Runner, Logger: c.parts.Logger,
@@ -100,16 +105,32 @@ func (c *child) run(ctx context.Context, begun *subproc.Child, build func(Means)
 				c.finish()
 			}
 		},
+		Outside: c.home, Wall: func() stream.Wall { return stream.Wall(state) },
 		OnSession: c.events.held, OnSuspects: c.events.suspects, Alone: s.Alone, Isolates: s.Isolates,
 	})
 	if err != nil {
 		return err
 	}
+	if c.parts.Wall != nil {
+		if state, err = wall.Raise(*c.parts.Wall); err != nil {
+			return err
+		}
+	}
 	proof, before := c.worker.Proof()
-	if err := send(c.conn, msgUp, up{proof, before}); err != nil {
+	if err := send(c.conn, msgUp, up{proof, before, state}); err != nil {
 		return err
 	}
-	return c.work(ctx)
+	for { // the parent looks at the wall first
+		m, err := c.conn.Recv(maxMessage)
+		if err != nil {
+			return err
+		}
+		m.CloseFiles()
+		if m.Kind == msgBegin {
+			return c.work(ctx)
+		}
+		c.heard(m)
+	}
 }
 
 // work runs the worker until the parent wants it to end.
@@ -135,12 +156,17 @@ func (c *child) listen() {
 			}
 			os.Exit(exitOrphan)
 		}
-		switch m.Kind {
-		case msgDrain:
-			c.finish()
-		case msgAsk:
-			c.events.ask(report{c.worker.Status(), c.parts.Stats()})
-		}
 		m.CloseFiles()
+		c.heard(m)
+	}
+}
+
+// heard does what one message of the parent says.
+func (c *child) heard(m subproc.Message) {
+	switch m.Kind {
+	case msgDrain:
+		c.finish()
+	case msgAsk:
+		c.events.ask(report{c.worker.Status(), c.parts.Stats()})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/worker"
+	"github.com/taskrt/taskrt/worker/stream"
 )
 
 func isGone(err error) bool {
@@ -61,13 +62,21 @@ func (c *process) serve(m subproc.Message, conn *subproc.Conn) {
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	left := make(chan struct{})
-	go func() { // nothing more comes but the end
-		defer close(left)
-		_, _ = conn.Raw().Read(make([]byte, 1))
-		cancel()
-	}()
-	err := c.answer(ctx, m, data, conn)
+	var left sync.WaitGroup
+	leaves := func() { // nothing more comes but the end
+		left.Go(func() {
+			_, _ = conn.Raw().Read(make([]byte, 1))
+			cancel()
+		})
+	}
+	var err error
+	switch m.Kind {
+	case callSecret, callTasks, callLimits, callHTTP:
+		err = c.outside(ctx, m, conn, leaves)
+	default:
+		leaves()
+		err = c.answer(ctx, m, data, conn)
+	}
 	if err != nil && !isGone(err) {
 		err = send(conn, answerFailed, failureOf(err))
 	}
@@ -75,7 +84,7 @@ func (c *process) serve(m subproc.Message, conn *subproc.Conn) {
 		c.p.log.Debug("a call of the guests' process was not answered", "error", err)
 	}
 	_ = conn.Close() // ends the reader
-	<-left
+	left.Wait()
 }
 
 // answer does what a call asks for, and sends the answer. It does not send the error that it returns.
@@ -175,18 +184,26 @@ func (c *process) dial(m subproc.Message, conn *subproc.Conn) {
 	if err := conn.Send(answerDone, nil); err != nil {
 		return
 	}
-	relay(conn.Raw(), leader)
+	var said io.Reader = leader
+	if c.p.cfg.Grants != nil { // else nothing is granted, whosever attempt it is
+		along, err := stream.NewAlong(c.leases.see)
+		if err != nil {
+			return
+		}
+		said = io.TeeReader(leader, along)
+	}
+	relay(conn.Raw(), leader, said)
 }
 
-// relay copies bytes until either end closes, and then closes both.
-func relay(a, b net.Conn) {
+// relay copies bytes until either end closes, and then closes both. said is what the leader says.
+func relay(child, leader net.Conn, said io.Reader) {
 	var wg sync.WaitGroup
-	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
-		wg.Go(func() {
-			_, _ = io.Copy(way[0], way[1]) // whatever ends it, both ends learn of it
-			_ = a.Close()
-			_ = b.Close()
-		})
+	carry := func(to io.Writer, from io.Reader) {
+		_, _ = io.Copy(to, from) // whatever ends it, both ends learn of it
+		_ = child.Close()
+		_ = leader.Close()
 	}
+	wg.Go(func() { carry(child, said) })
+	wg.Go(func() { carry(leader, child) })
 	wg.Wait()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/internal/subproc"
+	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/worker"
@@ -20,6 +21,7 @@ const (
 	msgStart = 'S' // spec
 	msgDrain = 'D'
 	msgAsk   = 'Q' // asks for a report
+	msgBegin = 'B' // the answer to msgUp: from now on the child may work
 
 	// To the parent:
 
@@ -36,6 +38,10 @@ const (
 	callBlob    = '3' // digest; the answer comes with a file
 	callPut     = '4' // the bytes follow on the call's socket; answered with the digest
 	callCompile = '5' // moduleCall
+	callSecret  = '6' // outsideCall; answered with the secret
+	callTasks   = '7' // outsideCall
+	callLimits  = '8' // outsideCall; answered with limits
+	callHTTP    = '9' // outsideCall; the body follows on the call's socket; answered with head, and a file that is the body
 
 	putBytes = 'b'
 
@@ -64,6 +70,7 @@ type spec struct {
 type up struct {
 	Proof  []byte
 	Before uint64 // above the numbers of all Hellos that the child will ever say
+	Wall   wall.State
 }
 
 type dialCall struct{ Redirect string }
@@ -100,11 +107,13 @@ type failure struct {
 	Text    string
 	NoBlob  bool          // the error wraps worker.ErrNoBlob
 	Refused *upload.Error // why a module was not compiled, if it was refused
+	Outside int           // number of an error of outsideErrors; 0: none
 }
 
 func failureOf(err error) failure {
 	f := failure{Text: err.Error(), NoBlob: errors.Is(err, worker.ErrNoBlob)}
 	f.Refused, _ = errors.AsType[*upload.Error](err)
+	f.Outside = numberOf(err)
 	return f
 }
 
@@ -114,6 +123,8 @@ func (f failure) err() error {
 		return fmt.Errorf("%w (%s)", worker.ErrNoBlob, f.Text)
 	case f.Refused != nil:
 		return f.Refused
+	case f.Outside > 0 && f.Outside <= len(outsideErrors):
+		return &outsideError{f.Text, outsideErrors[f.Outside-1]}
 	}
 	return errors.New(f.Text)
 }

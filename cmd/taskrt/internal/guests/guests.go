@@ -11,8 +11,10 @@ import (
 
 	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/heap"
+	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/codecache"
 	"github.com/taskrt/taskrt/runtime/compiler"
 	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/task"
@@ -48,7 +50,6 @@ type Settings struct {
 	Node     string
 	Log      LogSettings
 	CacheDir string
-	Grants   string // file; "": nothing is granted
 }
 
 // Outside compiles and runs modules in other processes.
@@ -56,17 +57,18 @@ type Outside struct {
 	// Service compiles.
 	Service  *compiler.Service
 	settings Settings
+	granted  *grants.Grants
 	runs     *RunLog
 	compiled func(runtime.Compiled)
 }
 
-// New returns an Outside. runs may be nil; compiled is told of every module that was made ready.
-func New(s Settings, runs *RunLog, log *slog.Logger, compiled func(runtime.Compiled)) *Outside {
+// New returns an Outside. granted and runs may be nil; compiled is told of every module that was made ready.
+func New(s Settings, granted *grants.Grants, runs *RunLog, log *slog.Logger, compiled func(runtime.Compiled)) *Outside {
 	return &Outside{
 		Service: compiler.New(compiler.Config{
 			Args: []string{compileCommand}, CacheDir: s.CacheDir, CacheBytes: runtime.DefaultCacheBytes, OnCompile: compiled, Logger: log,
 		}),
-		settings: s, runs: runs, compiled: compiled,
+		settings: s, granted: granted, runs: runs, compiled: compiled,
 	}
 }
 
@@ -78,8 +80,8 @@ func (o *Outside) Guests(w worker.Config, crashed func(context.Context, task.Cra
 // Parent makes the parent of a worker in a child. crashed is told of each session whose process has died.
 func (o *Outside) Parent(w worker.Config, crashed func(context.Context, task.CrashSession)) (Parent, error) {
 	cfg := child.Config{
-		Worker: w, AloneDir: filepath.Join(filepath.Dir(w.Dir), "alone"), Args: []string{guestsCommand}, Settings: o.settings, OnCompile: o.compiled,
-		MemoryBytes: runtime.DefaultMemoryBudget + besidesMemory,
+		Worker: w, AloneDir: filepath.Join(filepath.Dir(w.Dir), "alone"), Args: []string{guestsCommand}, Settings: o.settings, OnCompile: o.made,
+		Grants: o.granted, MemoryBytes: runtime.DefaultMemoryBudget + besidesMemory,
 		Compile: func(ctx context.Context, digest string, size int64) error {
 			wasm, err := w.Modules.Fetch(ctx, digest, size)
 			if err != nil {
@@ -94,12 +96,27 @@ func (o *Outside) Parent(w worker.Config, crashed func(context.Context, task.Cra
 			crashed(ctx, c.Session)
 		}
 	}
+	if err := codecache.Prepare(o.settings.CacheDir); err != nil { // behind its wall the child opens no directory that is made later
+		return Parent{}, err
+	}
 	if o.runs != nil {
 		cfg.Files = []*os.File{o.runs.file}
 	}
 	parent, err := child.New(cfg)
 	return Parent{parent, o.Service}, err
 }
+
+// made is told of a module that a child has made ready. The child reads the cache and cannot say there that it has used it.
+func (o *Outside) made(c runtime.Compiled) {
+	if c.Cached {
+		codecache.Used(o.settings.CacheDir, c.Digest)
+	}
+	o.compiled(c)
+}
+
+// guestFiles is how many files a guests' process may have open: each slot has a call to the server and 10 blobs at most, and each module
+// an image.
+const guestFiles = 16 << 10
 
 // Parent is the parent of a child that runs guests. Only the service that compiles knows the size of the cache.
 type Parent struct {
@@ -126,17 +143,14 @@ func parts(m child.Means) (child.Parts, error) {
 		log = log.With("node", s.Node)
 	}
 	config := runtime.Config{CacheDir: s.CacheDir, Compile: m.Compile, CheckChild: children.Check, Logger: log, OnCompile: m.OnCompile}
-	if s.Grants != "" {
-		var err error
-		if config.Grants, err = grants.Read(s.Grants); err != nil {
-			return child.Parts{}, err
-		}
-	}
 	engine, err := runtime.New(config)
 	if err != nil {
 		return child.Parts{}, err
 	}
-	p := child.Parts{Runner: worker.Engine(engine), Stats: engine.Stats, Logger: log, Close: engine.Close}
+	p := child.Parts{
+		Runner: worker.Engine(engine), Stats: engine.Stats, Logger: log, Close: engine.Close,
+		Wall: &wall.Plan{Reads: []string{s.CacheDir}, Files: guestFiles},
+	}
 	if len(m.Files) == 1 {
 		p.OnRun = (&RunLog{file: m.Files[0], log: log}).Hook()
 	}

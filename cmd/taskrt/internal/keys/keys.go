@@ -16,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/trust"
 )
 
@@ -54,6 +55,9 @@ func Open(c *cli.Context, role mux.Role, id string, log *slog.Logger) (*trust.Ke
 	case config.Secret == "" && !own:
 		return nil, nil //nolint:nilnil // no keys is an answer
 	}
+	if err := wall.Close(); err != nil { // from here on there are secrets in this process (SPEC A9)
+		return nil, err
+	}
 	keys, err := trust.Open(config)
 	if err != nil {
 		return nil, fmt.Errorf("the keys of this %s: %w", role, err)
@@ -85,6 +89,9 @@ func OpenPair(c *cli.Context) (*trust.Pair, error) {
 		return nil, nil //nolint:nilnil // no pair is an answer
 	case cert == "" || key == "":
 		return nil, usage("--tls-cert and --tls-key belong together")
+	}
+	if err := wall.Close(); err != nil { // SPEC A9
+		return nil, err
 	}
 	pair, err := trust.OpenPair(cert, key)
 	if err != nil {

@@ -30,7 +30,7 @@ type Worker struct {
 	Slots    int // 0: four per CPU
 	Nodes    *Directory
 	Inline   bool            // guests run in this process, not in a child of it
-	Grants   *grants.Grants  // of guests in this process
+	Grants   *grants.Grants  // nil: nothing is granted
 	Runs     *guests.RunLog  // nil: nobody wants to know
 	Settings guests.Settings // of the child
 	Metrics  *metrics.Metrics
@@ -92,7 +92,7 @@ func (l *Worker) inline(ctx context.Context, config worker.Config) error {
 
 // process runs guests in a child of this process, as a server does.
 func (l *Worker) process(ctx context.Context, config worker.Config) error {
-	o := guests.New(l.Settings, l.Runs, l.Logger, l.Metrics.Compiled)
+	o := guests.New(l.Settings, l.Grants, l.Runs, l.Logger, l.Metrics.Compiled)
 	parent, err := o.Parent(config, func(ctx context.Context, c task.CrashSession) {
 		if err := child.Tell(ctx, l.Nodes, c); err != nil {
 			l.Logger.Warn("the session of a process that died is left to expire", "worker", c.Worker, "err", err)
