@@ -86,6 +86,7 @@ var arrows = map[string][]string{
 	"runtime/wasmbin/shapes": {},
 
 	"api/internal/schemas": {"api", "api/auth", "api/internal/codec"},
+	"node/access":          {"api", "api/auth", "task/access", "trust"},
 
 	"task/wire/head":       {},
 	"node/maintain/native": {"abi", "api/runs", "blob", "node/logs", "node/maintain", "raftstore", "runtime", "task", "worker"},
@@ -206,6 +207,7 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/cmdline": {"github.com/urfave/cli/v2"},
 
 	"api/internal/schemas": {"github.com/google/jsonschema-go"},
+	"node/access":          {"golang.org/x/time"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.
