@@ -175,7 +175,7 @@ func (m *Machine) permit(r *row) (*Version, Result) {
 	case b.full():
 		return nil, refuse(LimitReached, "as many tasks of the behavior run as its max_concurrent allows")
 	case t.Bound != 0:
-	case r.Kind == queue.Due && !r.InLane, r.Kind == queue.Future && b.Spare(&x) <= 0:
+	case r.Kind == queue.Due && !r.InLane, r.Kind == queue.Future && b.Spare(x) <= 0:
 		return nil, refuse(LimitReached, "the slots of its concurrency key are taken, or meant for tasks before it")
 	}
 	return v, Result{}

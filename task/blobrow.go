@@ -10,7 +10,7 @@ func (o *Operation) payloads() [2]*Payload { return [...]*Payload{&o.Arg, &o.Res
 
 // countBlobs counts the blobs that the payloads need: by is 1 when their record comes, and -1 when it goes.
 func (m *Machine) countBlobs(by int64, payloads [3]*Payload) {
-	for _, p := range payloads {
+	for _, p := range payloads[:] { // not a copy of the array
 		if p.Blobs != nil {
 			m.countPayload(by, p)
 		}

@@ -142,9 +142,9 @@ func TestCheckSeesOperations(t *testing.T) {
 			r := m.sessions[2].due.At(1).Item
 			m.sessions[2].due.Remove(&r.Place)
 			x, q := facts(m.task(r)), &m.of(r).Queues
-			m.board.LeaveDue(q, r, &x)
+			m.board.LeaveDue(q, r, x)
 			x.Bound = false
-			m.board.EnterDue(q, r, &x, r.At)
+			m.board.EnterDue(q, r, x, r.At)
 		},
 		"ending": func(m *Machine) { m.sessions[1].ending = true },
 		"session of cleanup": func(m *Machine) {

@@ -17,17 +17,17 @@ func (c *checker) queue(r *row) {
 	switch {
 	case t.Status == Running:
 		n.running++
-		c.Row(&b.Queues, r, &x, queue.Runs, 0, t.ID)
+		c.Row(&b.Queues, r, x, queue.Runs, 0, t.ID)
 		c.At(&m.overruns, r.Pos, r, int64(m.overrunAt(r)), t.Lease.Token, "%s: position or order among the runs", t.ID)
 	case t.Final():
-		c.Row(&b.Queues, r, &x, queue.Final, int64(t.FinishedAt), t.ID)
+		c.Row(&b.Queues, r, x, queue.Final, int64(t.FinishedAt), t.ID)
 		if m.part(t) == nil {
 			c.In(m.finalQueue(t, b), r, "%s: position among the final tasks", t.ID)
 		}
 	case t.NotBefore > m.now:
-		c.Row(&b.Queues, r, &x, queue.Future, int64(t.NotBefore), t.ID)
+		c.Row(&b.Queues, r, x, queue.Future, int64(t.NotBefore), t.ID)
 	default:
-		c.Row(&b.Queues, r, &x, queue.Due, int64(t.dueSince()), t.ID)
+		c.Row(&b.Queues, r, x, queue.Due, int64(t.dueSince()), t.ID)
 		if s := m.sessions[t.Bound]; s != nil {
 			c.At(&s.due, r.Place, r, r.Order(), t.CreatedRev, "O3: %s: place among the due cleanups of its session", t.ID)
 		}

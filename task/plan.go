@@ -185,7 +185,7 @@ func (p *planner) early(r *plan.Ring) {
 	p.Early(r, &b.Queues, p.Group(b.space), p.budget(b), func(r *row) (queue.Task, bool) {
 		t := p.task(r)
 		v := p.m.version(b, t.Version)
-		return facts(t), v != nil && v.Module == "" && p.m.eligible(t, t.NotBefore)
+		return *facts(t), v != nil && v.Module == "" && p.m.eligible(t, t.NotBefore)
 	}, p.give)
 }
 

@@ -63,9 +63,10 @@ func (m *Machine) findBehavior(k behaviorName) (int, bool) {
 // dueSince returns since when a task that is due counts as waiting (SPEC T4).
 func (t *Task) dueSince() Time { return max(t.NotBefore, t.DueSince) }
 
-// facts returns what package queue needs to know of t.
-func facts(t *Task) queue.Task {
-	return queue.Task{
+// facts returns what package queue needs to know of t. It returns a pointer, because it is inlined: the fields are then written where they
+// stay. A copy of the whole struct, right after its fields were written one by one, makes a processor wait for the writes.
+func facts(t *Task) *queue.Task {
+	return &queue.Task{
 		Created: t.CreatedRev, Lane: laneOf(t), Key: t.ConcurrencyKey, Running: t.Status == Running, Failed: t.Status == Failure,
 		Begun: t.Version != "" && t.Status != Running && !t.Final(), Bound: t.Bound != 0,
 	}
@@ -76,7 +77,7 @@ func laneOf(t *Task) queue.LaneName { return queue.LaneName{Version: t.Version, 
 // waiting tells package queue of tasks.
 type waiting struct{ m *Machine }
 
-func (w waiting) Waiting(r *row) queue.Task { return facts(w.m.task(r)) }
+func (w waiting) Waiting(r *row) queue.Task { return *facts(w.m.task(r)) }
 
 // finalQueue returns the queue of final tasks with the status.
 func (b *behaviorRow) finalQueue(s Status) *queue.Line {
@@ -95,14 +96,14 @@ func (m *Machine) enqueue(r *row) {
 	case t.Status == Running:
 		m.enterLease(r)
 	case t.NotBefore == 0:
-		m.board.EnterFinal(m.finalQueue(t, b), r, &x, int64(t.FinishedAt))
+		m.board.EnterFinal(m.finalQueue(t, b), r, x, int64(t.FinishedAt))
 	case t.NotBefore > m.now:
-		m.board.EnterFuture(&b.Queues, r, &x, int64(t.NotBefore))
+		m.board.EnterFuture(&b.Queues, r, x, int64(t.NotBefore))
 	default:
-		m.enterDue(r, &x)
+		m.enterDue(r, x)
 	}
 	b.tasks++
-	m.board.EnterKey(&b.Queues, r, &x)
+	m.board.EnterKey(&b.Queues, r, x)
 	if awaitsDeadline(t) {
 		m.deadlines.Push(int64(t.Deadline), t.CreatedRev, &m.store.Rows.Extra(r).Deadline, r)
 	}
@@ -119,14 +120,14 @@ func (m *Machine) dequeue(r *row) {
 	t, b := m.task(r), m.of(r)
 	x := facts(t)
 	b.tasks--
-	m.board.LeaveKey(&b.Queues, r, &x)
+	m.board.LeaveKey(&b.Queues, r, x)
 	switch r.Kind {
 	case queue.Runs:
 		m.leaveLease(r)
 	case queue.Future:
-		m.board.LeaveFuture(&b.Queues, r, &x)
+		m.board.LeaveFuture(&b.Queues, r, x)
 	case queue.Due:
-		m.leaveDue(r, &x)
+		m.leaveDue(r, x)
 	default:
 		m.finalQueue(t, b).Remove(&m.store.Rows, r)
 	}
@@ -154,8 +155,8 @@ func awaitsDeadline(t *Task) bool { return t.Deadline != 0 && !t.Final() && t.Ca
 func (m *Machine) becomeEligible() {
 	for r, at := m.board.Next(); r != nil && at <= int64(m.now); r, at = m.board.Next() {
 		x := facts(m.task(r))
-		m.board.LeaveFuture(&m.of(r).Queues, r, &x)
-		m.enterDue(r, &x)
+		m.board.LeaveFuture(&m.of(r).Queues, r, x)
+		m.enterDue(r, x)
 		m.settle(r)
 		m.tickChange = true
 	}
