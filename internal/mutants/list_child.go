@@ -29,7 +29,7 @@ var childMutants = []mutant{
 	{Name: "wall-lies", Dir: "internal/wall", In: "Confirm", Old: "part == Seccomp && !all.filtered", New: "part == Seccomp && s.InForce == nil",
 		Pkg: "./internal/wall", Run: "TestConfirmSeesLies$", Why: "cluster workers would show a wall that is not there (A10)"},
 	{Name: "outside-any-token", Dir: "worker/child", In: "leases.find", Old: "if !is || now >= found.until ||", New: "if is && now >= found.until ||",
-		Pkg: "./worker/child", Run: "TestLeases$", Why: "a guests' process could act for attempts that it does not have (A10)"},
+		Pkg: "./worker/child", Run: "TestCapabilitiesOfAChild$", Why: "a guests' process could act for attempts that it does not have (A10)"},
 	{Name: "outside-past-the-margin", Dir: "worker/child", In: "leases.find", Old: "now >= found.until || now >= r.Until", New: "now >= found.until",
 		Pkg: "./worker/child", Run: "TestLeases$", Why: "an attempt would act outside while another worker has its task (A10, L5)"},
 	{Name: "outside-after-the-end", Dir: "worker/child", In: "process.handle", Old: "c.leases.end(e.Token)", New: "_ = e.Token",
