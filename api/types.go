@@ -126,6 +126,8 @@ type SubmitRequest struct {
 	// Minimal is Prefer: return=minimal. The answer has what Task.Minimal leaves of the task, or more. It is for programs that
 	// submit many tasks: showing their params again would cost more than taking them. It means nothing with a Wait.
 	Minimal bool `json:"-"`
+	// Refused is why the caller may not submit this, one of a batch. Nothing is done then, and this is the answer.
+	Refused *Error `json:"-"`
 }
 
 // SubmitReply answers one submit (SPEC I4). Outcome is created, existing, existing_other_params or updated.
@@ -164,6 +166,8 @@ type ListRequest struct {
 	Cursor    string
 	Stale     bool
 	MinIndex  uint64
+	// Sight says what the caller may see, by behavior and by the number of the token that created it. Nil: everything.
+	Sight func(behavior string, creator uint64) bool `json:"-"`
 }
 
 // ListReply is a page of tasks in order of creation.
@@ -198,6 +202,8 @@ type PushRequest struct {
 	Manifest  json.RawMessage // if given, it is used instead of the module's own
 	Wasm      io.Reader
 	Size      int64 // -1: unknown
+	// May returns an error if the caller may not deploy a behavior. Nil: it may deploy all.
+	May func(behavior string) error
 }
 
 // Module is an uploaded module.

@@ -84,6 +84,8 @@ type OperationsRequest struct {
 	Cursor                              string
 	Stale                               bool
 	MinIndex                            uint64
+	// Sight says what the caller may see, by behavior and by the number of the token that created it. Nil: everything.
+	Sight func(behavior string, creator uint64) bool
 }
 
 // OperationsReply is a page of operations in order of creation.

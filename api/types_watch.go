@@ -30,6 +30,8 @@ type EventsRequest struct {
 	Status    string // after the change; of a removed record: before it
 	HasAfter  bool   // else from now on
 	After     uint64 // Last-Event-ID: the rev of the last event that was seen; 0: begin with the present state
+	// Sight says what the caller may see, by behavior and by the number of the token that created it. Nil: everything.
+	Sight func(behavior string, creator uint64) bool
 }
 
 // The kinds of events.

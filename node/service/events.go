@@ -38,6 +38,7 @@ func (svc *Service) Events(ctx context.Context, r api.EventsRequest) (api.EventS
 	}
 	sub, err := svc.changes.Subscribe(watch.Filter{
 		Namespace: r.Namespace, IDs: r.IDs, Behavior: r.Behavior, Parent: r.Parent, Status: statuses(r.Status),
+		Sight: r.Sight,
 	}, after)
 	switch {
 	case errors.Is(err, watch.ErrTooMany):

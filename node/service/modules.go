@@ -47,6 +47,14 @@ func (svc *Service) Push(ctx context.Context, r api.PushRequest) (*api.Module, e
 		s := in.Manifest.Settings(i)
 		cmd.Behaviors = append(cmd.Behaviors, task.Activated{Name: s.Name, Policy: policy.Of(s)})
 	}
+	for _, b := range cmd.Behaviors {
+		if r.May == nil {
+			break
+		}
+		if err := r.May(b.Name); err != nil {
+			return nil, err
+		}
+	}
 	if err := svc.activate(ctx, wasm, cmd); err != nil {
 		return nil, err
 	}

@@ -163,6 +163,9 @@ func (svc *Service) Operations(ctx context.Context, r api.OperationsRequest) (*a
 		f.Limit = r.Limit - len(reply.Operations)
 		page, next := m.Operations(f)
 		for _, o := range page {
+			if r.Sight != nil && !r.Sight(o.Behavior, 0) { // no record names its creator so far
+				continue
+			}
 			reply.Operations = append(reply.Operations, view.Of(m).Operation(o))
 		}
 		f.After, reply.Cursor = next, api.OperationsCursor(next)

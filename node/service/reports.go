@@ -228,6 +228,10 @@ func (svc *Service) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]a
 	f := finishes{svc: svc, rs: slices.Clone(rs), out: make([]api.FinishResult, len(rs))}
 	seen := map[[2]string]int{}
 	for i := range f.rs {
+		if f.rs[i].Refused != nil {
+			f.out[i].Error = f.rs[i].Refused
+			continue
+		}
 		if f.out[i].Error = api.CheckReport(&f.rs[i], i, seen); f.out[i].Error == nil {
 			f.todo = append(f.todo, i)
 		}

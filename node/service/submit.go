@@ -115,8 +115,11 @@ func (svc *Service) submitRight(ctx context.Context, rs []api.SubmitRequest) ([]
 		checks: checks{looks: looks{svc: svc}, random: bufio.NewReader(rand.Reader)}, rs: rs, todo: make([]int, len(rs)),
 		out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs)), replies: make([]taskReply, len(rs)),
 	}
+	b.todo = b.todo[:0]
 	for i := range rs {
-		b.todo[i] = i
+		if b.out[i].Error = rs[i].Refused; rs[i].Refused == nil {
+			b.todo = append(b.todo, i)
+		}
 	}
 	for round := 0; len(b.todo) > 0; round++ {
 		err := errKeepsChanging()

@@ -13,6 +13,8 @@ type Filter struct {
 	Behavior  string
 	Parent    string
 	Status    task.Status // after the change; of a removed record: before
+	// Sight says what the subscriber may see, by behavior and by the number of the token that created it. Nil: everything.
+	Sight func(behavior string, creator uint64) bool
 }
 
 func (f *Filter) matches(t *task.Task) bool {
@@ -23,6 +25,7 @@ func (f *Filter) matches(t *task.Task) bool {
 func (f *Filter) selects(namespace, id, behavior, parent []byte) bool {
 	return f.Namespace == string(namespace) &&
 		(f.Behavior == "" || f.Behavior == string(behavior)) &&
+		(f.Sight == nil || f.Sight(string(behavior), 0)) && // no record names its creator so far
 		(f.Parent == "" || f.Parent == string(parent)) &&
 		(len(f.IDs) == 0 || slices.ContainsFunc(f.IDs, func(x string) bool { return x == string(id) }))
 }
