@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -80,10 +81,7 @@ func serverTLS(certificate func() (*tls.Certificate, error)) *tls.Config {
 }
 
 // APIPin is how clients name the authority of a cluster's ports for clients: sha256: and the digest of its public key, in hex.
-func (s Secret) APIPin() string {
-	pin := s.api().pin
-	return pinPrefix + hex.EncodeToString(pin[:])
-}
+func (s Secret) APIPin() string { return showPins([]Pin{s.api().pin}) }
 
 // APICertificate is the certificate of that authority, PEM, for programs that take no pin.
 func (s Secret) APICertificate() []byte {
@@ -94,7 +92,12 @@ const pinPrefix = "sha256:"
 
 // Client returns the TLS of a client that trusts ca: pins as APIPin gives them, separated by commas, of which one must vouch for the server;
 // or the text of certificates, PEM, whose names and times are checked as usual.
-func Client(ca string) (*tls.Config, error) {
+func Client(ca string) (*tls.Config, error) { return LearningClient(ca, nil) }
+
+// LearningClient is Client for who keeps ca: learned, if it is not nil, is told each time that there is another ca to keep, from any
+// goroutine. A cluster whose secret is being replaced is trusted by the former secret, and shows the authority of the new one, which is
+// kept as the first pin. When the servers vouch for the former authority no more, its pin is left out (DECISIONS A2).
+func LearningClient(ca string, learned func(ca string)) (*tls.Config, error) {
 	if strings.Contains(ca, "-----BEGIN") {
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM([]byte(ca)) {
@@ -102,22 +105,63 @@ func Client(ca string) (*tls.Config, error) {
 		}
 		return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots}, nil
 	}
-	pins := map[Pin]mux.Role{}
+	pins, order := map[Pin]mux.Role{}, []Pin(nil)
 	for one := range strings.SplitSeq(ca, ",") {
 		digest, ok := strings.CutPrefix(strings.TrimSpace(one), pinPrefix)
 		b, err := hex.DecodeString(digest)
 		if !ok || err != nil || len(b) != len(Pin{}) {
 			return nil, fmt.Errorf("%q is neither %sHEX nor a certificate", clip(one), pinPrefix)
 		}
-		pins[Pin(b)] = mux.API
+		pins[Pin(b)], order = mux.API, append(order, Pin(b))
 	}
-	return pinned(func() map[Pin]mux.Role { return pins }), nil
+	config := pinned(func() map[Pin]mux.Role { return pins })
+	if verify := config.VerifyConnection; learned != nil {
+		config.VerifyConnection = func(s tls.ConnectionState) error {
+			if err := verify(s); err != nil {
+				return err
+			}
+			if next := nextPins(s.PeerCertificates, order); !slices.Equal(next, order) {
+				learned(showPins(next))
+			}
+			return nil
+		}
+	}
+	return config, nil
 }
 
-// APIClient returns the TLS of a client of the API that holds the secret, or a worker's. Certificates of one's own say nothing of the API:
-// nil, the system's authorities.
+// nextPins is what a client keeps that trusts the pins, the newest one first, and has met a server with this chain, of which one pin vouches
+// for the whole. Nothing but the newest authority takes away a pin: whoever has stolen a former secret must not.
+func nextPins(chain []*x509.Certificate, pins []Pin) []Pin {
+	shown := map[Pin]bool{}
+	var by Pin
+	for _, c := range slices.Backward(chain[1:]) {
+		shown[pinOf(c)] = true
+		if c.IsCA && chain[0].CheckSignatureFrom(c) == nil {
+			by = pinOf(c)
+		}
+	}
+	switch slices.Index(pins, by) {
+	case -1:
+		next := append([]Pin{by}, pins...)
+		return next[:min(len(next), maxSecrets)]
+	case 0:
+		return slices.DeleteFunc(slices.Clone(pins), func(p Pin) bool { return !shown[p] })
+	}
+	return pins
+}
+
+func showPins(pins []Pin) string {
+	var texts []string
+	for _, p := range pins {
+		texts = append(texts, pinPrefix+hex.EncodeToString(p[:]))
+	}
+	return strings.Join(texts, ",")
+}
+
+// APIClient returns the TLS of a client of the API that holds the secret, or a worker's. Certificates of one's own alone say nothing of the
+// API: nil, the system's authorities.
 func (k *Keys) APIClient() *tls.Config {
-	if k.now.Load().roots != nil {
+	if k.now.Load().pins == nil {
 		return nil
 	}
 	return pinned(func() map[Pin]mux.Role { return k.now.Load().pins })

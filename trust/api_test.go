@@ -186,3 +186,61 @@ func TestBadCA(t *testing.T) {
 		}
 	}
 }
+
+// TestLearningClient: over a connection that the former pin proves, a client learns the pin of the next secret; later it forgets the former
+// one. Whoever has the former secret alone makes no client forget the next one.
+func TestLearningClient(t *testing.T) {
+	former, next := Draw(), Draw()
+	name := file(t, former.Text())
+	n1 := keys(t, mux.Node, "n1", name)
+	cluster := "https://" + site(t, n1.API("127.0.0.1"))
+	thief := "https://" + site(t, keys(t, mux.Node, "n1", file(t, former.Text())).API("127.0.0.1"))
+	ca, told := former.APIPin(), 0
+	meet := func(what, url string, want ...Secret) {
+		t.Helper()
+		config, err := LearningClient(ca, func(next string) { ca = next; told++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ask(t, url, config); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		var pins []string
+		for _, s := range want {
+			pins = append(pins, s.APIPin())
+		}
+		if ca != strings.Join(pins, ",") {
+			t.Errorf("%s: it keeps %s", what, ca)
+		}
+	}
+	edit := func(all ...Secret) {
+		t.Helper()
+		var lines []string
+		for _, s := range all {
+			lines = append(lines, s.Text())
+		}
+		write(t, name, lines...)
+		if _, err := n1.files.load(n1.use); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meet("one secret", cluster, former)
+	edit(former, next)
+	meet("appended", cluster, former)
+	edit(next, former)
+	meet("put first", cluster, next, former)
+	meet("put first, again", cluster, next, former)
+	meet("a server with the former one alone", thief, next, former)
+	edit(next)
+	meet("dropped", cluster, next)
+	if told != 2 {
+		t.Errorf("told %d times", told)
+	}
+	config, err := LearningClient(ca, func(string) { t.Error("a stranger taught it something") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(t, thief, config); err == nil {
+		t.Error("the former secret is trusted still")
+	}
+}

@@ -15,12 +15,13 @@ import (
 	"github.com/taskrt/taskrt/internal/mux"
 )
 
-// Config says where the keys of a process come from: Secret, or Cert, Key and CA, all of them names of files.
+// Config says where the keys of a process come from: Secret, or Cert, Key and CA, or all of them; they are names of files.
 type Config struct {
 	ID     string // of the node or worker
 	Role   mux.Role
 	Secret string // cluster secrets; of a worker either these or worker secrets
-	// Certificates of one's own, PEM: of this process, its key, and the authorities of its peers.
+	// Certificates of one's own, PEM: of this process, its key, and the authorities of its peers. On the node port they take the place
+	// of the secret, which then vouches for the port for clients alone, and gives tokens.
 	Cert, Key, CA string
 	Logger        *slog.Logger
 }
@@ -45,14 +46,18 @@ type ring struct {
 	pins  map[Pin]mux.Role // authorities of peers
 	roots *x509.CertPool   // of certificates of one's own; nil: none
 	api   []authority      // of the port for clients, of cluster secrets; the first one issues
+
+	rootTokens, workerTokens []Token // of each secret, in the order of the file
 }
 
 // Open reads the files.
 func Open(cfg Config) (*Keys, error) {
 	k := &Keys{cfg: cfg, conns: map[*conn]struct{}{}}
-	k.files.files = []source{{cfg.Secret, true}}
-	if cfg.Secret == "" {
-		k.files.files = []source{{cfg.Cert, false}, {cfg.Key, true}, {cfg.CA, false}}
+	if cfg.Secret != "" {
+		k.files.files = append(k.files.files, source{cfg.Secret, true})
+	}
+	if cfg.Cert != "" {
+		k.files.files = append(k.files.files, source{cfg.Cert, false}, source{cfg.Key, true}, source{cfg.CA, false})
 	}
 	if _, err := k.files.load(k.use); err != nil {
 		return nil, fmt.Errorf("trust: %w", err)
@@ -62,22 +67,42 @@ func Open(cfg Config) (*Keys, error) {
 
 func (k *Keys) parse(texts [][]byte) (*ring, error) {
 	self := mux.Principal{Role: k.cfg.Role, ID: k.cfg.ID}
-	if k.cfg.Secret == "" {
-		return ownRing(self, texts[0], texts[1], texts[2])
+	var own *ring
+	if k.cfg.Cert != "" {
+		n := len(texts) - 3
+		var err error
+		if own, err = ownRing(self, texts[n], texts[n+1], texts[n+2]); err != nil || k.cfg.Secret == "" {
+			return own, err
+		}
 	}
-	if self.Role == mux.Worker && bytes.Contains(texts[0], []byte(workerPrefix)) {
-		all, err := parseAll(k.cfg.Secret, texts[0], ParseWorkerSecret)
+	r, err := k.parseSecrets(self, texts[0])
+	if err == nil && own != nil {
+		r.own, r.roots, r.root, r.mine = own.own, own.roots, Pin{}, nil
+	}
+	return r, err
+}
+
+func (k *Keys) parseSecrets(self mux.Principal, text []byte) (*ring, error) {
+	if self.Role == mux.Worker && bytes.Contains(text, []byte(workerPrefix)) {
+		all, err := parseAll(k.cfg.Secret, text, ParseWorkerSecret)
 		if err != nil {
 			return nil, err
 		}
 		return workerRing(self, all), nil
 	}
-	all, err := parseAll(k.cfg.Secret, texts[0], ParseSecret)
+	all, err := parseAll(k.cfg.Secret, text, ParseSecret)
 	if err != nil {
 		return nil, err
 	}
 	return secretRing(self, all), nil
 }
+
+// RootTokens returns the root token of each cluster secret in the file, in the order of the file, as the file is now: a former root token
+// holds as long as its secret is there (SPEC A2, A4).
+func (k *Keys) RootTokens() []Token { return k.now.Load().rootTokens }
+
+// WorkerTokens returns the tokens of those who hold a worker secret, in the order of the file.
+func (k *Keys) WorkerTokens() []Token { return k.now.Load().workerTokens }
 
 // secretRing is what cluster secrets say: the first one issues, all are trusted.
 func secretRing(self mux.Principal, all []Secret) *ring {
@@ -87,6 +112,7 @@ func secretRing(self mux.Principal, all []Secret) *ring {
 		node, worker, api := s.authority(nodeLabel), s.authority(workerLabel), s.api()
 		r.pins[node.pin], r.pins[worker.pin], r.pins[api.pin] = mux.Node, mux.Worker, mux.API
 		r.api = append(r.api, api)
+		r.rootTokens, r.workerTokens = append(r.rootTokens, s.RootToken()), append(r.workerTokens, s.Worker(all).Token())
 		if self.Role == mux.Worker {
 			node = worker
 		}
@@ -105,6 +131,7 @@ func workerRing(self mux.Principal, all []WorkerSecret) *ring {
 			r.pins[p.node], r.pins[p.api] = mux.Node, mux.API
 		}
 		mine = append(mine, newAuthority(ed25519.NewKeyFromSeed(w.seed[:]), workerLabel))
+		r.workerTokens = append(r.workerTokens, w.Token())
 	}
 	r.issue(self, mine)
 	return r

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,5 +120,49 @@ func TestOwnCertificates(t *testing.T) {
 	h.config(t, mux.Principal{Role: mux.Node, ID: "n1"}, "taskrt://node/n1", later)
 	if changed, err := n1.files.load(n1.use); err != nil || !changed || n1.now.Load().own.Leaf.Equal(was) {
 		t.Errorf("%v, %v", changed, err)
+	}
+}
+
+// TestOwnCertificatesBesideTheSecret: on the node port certificates of one's own win; the secret vouches for the API and gives the tokens,
+// the former one as long as it is there (SPEC A2, A4).
+func TestOwnCertificatesBesideTheSecret(t *testing.T) {
+	h, former, next := newHouse(t), Draw(), Draw()
+	secret := file(t, former.Text())
+	open := func(role mux.Role, id string) *Keys {
+		t.Helper()
+		config := h.config(t, mux.Principal{Role: role, ID: id}, "taskrt://"+role.String()+"/"+id, time.Now().Add(time.Hour))
+		config.Secret = secret
+		k, err := Open(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	n1, w1 := open(mux.Node, "n1"), open(mux.Worker, "w1")
+	known(t, n1, w1, mux.Principal{Role: mux.Worker, ID: "w1"})
+	refused(t, n1, keys(t, mux.Node, "n2", secret), "another authority")
+	at := "https://" + site(t, n1.API("127.0.0.1"))
+	if err := ask(t, at, trusts(t, former.APIPin())); err != nil {
+		t.Error(err)
+	}
+	if err := ask(t, at, w1.APIClient()); err != nil {
+		t.Error(err)
+	}
+	write(t, secret, next.Text(), former.Text())
+	if _, err := n1.files.load(n1.use); err != nil {
+		t.Fatal(err)
+	}
+	if got := n1.RootTokens(); !slices.Equal(got, []Token{next.RootToken(), former.RootToken()}) {
+		t.Errorf("root tokens: %v", got)
+	}
+	if got := n1.WorkerTokens(); !slices.Equal(got, []Token{next.Worker(nil).Token(), former.Worker(nil).Token()}) {
+		t.Errorf("workers' tokens: %v", got)
+	}
+	if got := keys(t, mux.Worker, "w2", file(t, former.Worker([]Secret{former}).Text())); !slices.Equal(got.WorkerTokens(), w1.WorkerTokens()) || len(got.RootTokens()) > 0 {
+		t.Error("a worker secret gives other tokens than the cluster secret")
+	}
+	write(t, secret, "trs_nonsense")
+	if _, err := n1.files.load(n1.use); err == nil || len(n1.RootTokens()) != 2 {
+		t.Errorf("%v", err)
 	}
 }

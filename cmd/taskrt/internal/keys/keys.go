@@ -35,7 +35,7 @@ type Flag func(name, value, usage string) cli.Flag
 func Flags(flag Flag) []cli.Flag {
 	return []cli.Flag{
 		flag("cluster-secret", "", "FILE with the cluster secret, or a worker's: TLS for all nodes and workers"),
-		flag("node-cert", "", "FILE with a certificate of one's own, in place of the secret; its URI is taskrt://node/ID or taskrt://worker/ID"),
+		flag("node-cert", "", "FILE with a certificate of one's own, in place of the secret's between nodes and workers; its URI is taskrt://node/ID or taskrt://worker/ID"),
 		flag("node-key", "", "FILE with the key of --node-cert"),
 		flag("node-ca", "", "FILE with the certificates of the authorities of all nodes and workers"),
 	}
@@ -48,8 +48,6 @@ func Open(c *cli.Context, role mux.Role, id string, log *slog.Logger) (*trust.Ke
 	}
 	own, all := config.Cert+config.Key+config.CA != "", config.Cert != "" && config.Key != "" && config.CA != ""
 	switch {
-	case config.Secret != "" && own:
-		return nil, usage("--cluster-secret and --node-cert are both given: one of them is enough")
 	case own && !all:
 		return nil, usage("--node-cert, --node-key and --node-ca belong together")
 	case config.Secret == "" && !own:
