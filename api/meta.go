@@ -9,9 +9,10 @@ import (
 // and a Service fills in what it knows. This is the one way for all: for the handler (header Taskrt-Index), for the client
 // (which reads this header) and for a node that is called in-process.
 type Meta struct {
-	mu    sync.Mutex
-	index uint64
-	body  []byte
+	mu      sync.Mutex
+	index   uint64
+	body    []byte
+	cluster string
 }
 
 type metaKey struct{}
@@ -38,6 +39,22 @@ func SetBody(ctx context.Context, body []byte) {
 		m.body = body
 		m.mu.Unlock()
 	}
+}
+
+// SetCluster tells the caller which cluster has answered, by its ID (header Taskrt-Cluster). Only clients call it.
+func SetCluster(ctx context.Context, id string) {
+	if m, ok := ctx.Value(metaKey{}).(*Meta); ok && id != "" {
+		m.mu.Lock()
+		m.cluster = id
+		m.mu.Unlock()
+	}
+}
+
+// Cluster returns the ID of the cluster that gave the last answer; "" if it is not known.
+func (m *Meta) Cluster() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cluster
 }
 
 // Index returns the log index of the answer, 0 if none is known.

@@ -135,9 +135,9 @@ func (d *download) start(req *http.Request, base *url.URL) error {
 	case d.at > 0:
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.at))
 	}
-	res, err := d.c.http.Do(req)
+	res, err := d.c.send(req)
 	if err != nil {
-		return fmt.Errorf("%w: %w", api.NewError(CodeUnreachable, "no server answers at %s", base), err)
+		return unreachable(err, "no server answers at %s", base)
 	}
 	size := res.ContentLength
 	switch res.StatusCode {

@@ -41,12 +41,12 @@ func (c *Client) sendBody(ctx context.Context, r io.Reader, send func(base *url.
 
 // exchangeBody sends a request with a body and decodes the answer into v.
 func (c *Client) exchangeBody(req *http.Request, base *url.URL, body *sentBody, v any) error {
-	res, err := c.http.Do(req)
+	res, err := c.send(req)
 	if err := body.failed(); err != nil {
 		return fmt.Errorf("read what is to be sent: %w", err)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", api.NewError(CodeUnreachable, "the connection to %s broke", base), err)
+		return unreachable(err, "the connection to %s broke", base)
 	}
 	if res.StatusCode != http.StatusOK {
 		return problemOf(res)

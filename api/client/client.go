@@ -46,7 +46,16 @@ type Config struct {
 	// request is sent again, the number begins anew.
 	Sent func(bytes int64)
 	// TLS is that of https servers: package trust makes one that trusts a cluster. Nil: the system's authorities.
-	TLS       *tls.Config
+	TLS *tls.Config
+	// Token returns the token with which the client proves itself, `trt_…` (SPEC A4): StaticToken, or a file of package trust. It is
+	// asked for each request, so another token in the file is used at once. Nil: the client has none. New refuses URLs to which a
+	// token would travel in the clear: http to another machine.
+	Token func() (string, error)
+	// TokenInClear says that the token may travel in the clear: the network is one's own.
+	TokenInClear bool
+	// Cluster is the ID of the cluster that is meant, as the header Taskrt-Cluster names it (SPEC C2). Another cluster does nothing,
+	// and every call returns other_cluster. "": whichever answers.
+	Cluster   string
 	Transport http.RoundTripper // default: a transport of the client's own, without compression
 }
 
@@ -92,8 +101,14 @@ func New(c Config) (*Client, error) {
 		}
 	}
 	client := &Client{config: c, http: &http.Client{Transport: c.Transport}}
+	if c.Token != nil {
+		client.http.CheckRedirect = stayHere
+	}
 	for _, s := range c.URLs {
 		u, err := parseServer(s)
+		if err == nil {
+			err = c.checkClear(u)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -259,12 +274,14 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 	if k.minimal {
 		req.Header.Set(codec.PreferHeader, codec.ReturnMinimal)
 	}
-	res, err := c.http.Do(req)
-	if err != nil && !sent {
-		return nil, unsent, fmt.Errorf("%w: %w", api.NewError(CodeUnreachable, "no server answers at %s", base), err)
-	}
-	if err != nil {
-		return nil, unknown, fmt.Errorf("%w: %w", api.NewError(CodeUnreachable, "the connection to %s broke", base), err)
+	res, err := c.send(req)
+	switch _, own := errors.AsType[*ownError](err); {
+	case own:
+		return nil, final, unreachable(err, "", base)
+	case err != nil && !sent:
+		return nil, unsent, unreachable(err, "no server answers at %s", base)
+	case err != nil:
+		return nil, unknown, unreachable(err, "the connection to %s broke", base)
 	}
 	defer res.Body.Close()
 	body, err := readAnswer(res)
@@ -277,6 +294,9 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 		return &reply{status: res.StatusCode, body: body}, final, nil
 	}
 	e := decodeProblem(res, body)
+	if c.renewed(req, e) {
+		return nil, nothing, e
+	}
 	return nil, judge(e), e
 }
 
@@ -302,8 +322,9 @@ func readAnswer(res *http.Response) ([]byte, error) {
 	}
 }
 
-// noteIndex notes the log index of an answer.
+// noteIndex notes the log index of an answer, and the cluster that it is of.
 func noteIndex(ctx context.Context, res *http.Response) {
+	api.SetCluster(ctx, res.Header.Get(codec.ClusterHeader))
 	if i, err := strconv.ParseUint(res.Header.Get(codec.IndexHeader), 10, 64); err == nil {
 		api.SetIndex(ctx, i)
 	}

@@ -132,10 +132,10 @@ func (s *eventStream) open(base *url.URL) (io.ReadCloser, error) {
 	if s.known {
 		req.Header.Set(codec.LastEventID, strconv.FormatUint(s.last, 10))
 	}
-	res, err := s.client.http.Do(req)
+	res, err := s.client.send(req)
 	if err != nil {
 		end()
-		return nil, fmt.Errorf("%w: %w", api.NewError(CodeUnreachable, "no server answers at %s", base), err)
+		return nil, unreachable(err, "no server answers at %s", base)
 	}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode == http.StatusOK && media == codec.EventMedia {

@@ -89,9 +89,9 @@ func (c *Client) ExportNamespace(ctx context.Context, r api.ExportRequest) (io.R
 		if err != nil {
 			return false, fmt.Errorf("make request: %w", err)
 		}
-		res, err := c.http.Do(req)
+		res, err := c.send(req)
 		if err != nil {
-			return false, fmt.Errorf("%w: %w", api.NewError(CodeUnreachable, "no server answers at %s", base), err)
+			return false, unreachable(err, "no server answers at %s", base)
 		}
 		if res.StatusCode == http.StatusOK {
 			body = res.Body

@@ -46,4 +46,32 @@ var trustMutants = []mutant{
 		Name: "mux-silent-unbounded", Dir: "internal/mux", In: "Mux.Serve", Old: `m.waiting.Len() > maxWaiting`, New: `false`,
 		Pkg: "./internal/mux", Run: "TestSilentConnectionsAreBounded", Why: "A11: strangers who say nothing fill the memory",
 	},
+	{
+		Name: "trust-thief-is-learned-from", Dir: "trust", In: "nextPins", Old: `return pins }`, New: `return slices.DeleteFunc(slices.Clone(pins), func(p Pin) bool { return !shown[p] }) }`,
+		Pkg: "./trust", Run: "TestLearningClient$", Why: "A3: whoever has stolen the former secret makes clients forget the new one",
+	},
+	{
+		Name: "trust-former-pin-kept", Dir: "trust", In: "nextPins", Old: `return !shown[p]`, New: `return false`,
+		Pkg: "./trust", Run: "TestLearningClient$", Why: "A3: a secret that was dropped is trusted for ever by who knew it",
+	},
+	{
+		Name: "trust-root-token-of-the-first", Dir: "trust", In: "secretRing", Old: `append(r.rootTokens, s.RootToken())`, New: `append(r.rootTokens[:0], s.RootToken())`,
+		Pkg: "./trust", Run: "TestOwnCertificatesBesideTheSecret$", Why: "A2: root tokens end in the middle of a rotation",
+	},
+	{
+		Name: "trust-token-file-half-written", Dir: "trust", In: "TokenFile.Text", Old: `err == nil { f.text = text`, New: `err == nil || text == "" { f.text = text`,
+		Pkg: "./trust", Run: "TestTokenFile$", Why: "A4: requests fail while somebody writes the file of a token",
+	},
+	{
+		Name: "client-token-in-the-clear", Dir: "api/client", In: "Config.checkClear", Old: `u.Scheme == "https" ||`, New: `true ||`,
+		Pkg: "./api/client", Run: "TestTokenStaysOutOfTheClear$", Why: "A9: everybody on the way reads the token",
+	},
+	{
+		Name: "client-token-follows-redirects", Dir: "api/client", In: "stayHere", Old: `req.URL.Host != from.Host ||`, New: `false ||`,
+		Pkg: "./api/client", Run: "TestTokenStaysOutOfTheClear$", Why: "A9: the token goes to whatever server another one names",
+	},
+	{
+		Name: "client-other-cluster-taken", Dir: "api/client", In: "Client.checkCluster", Old: `case own == "" || from == own:`, New: `case own == "" || from != "":`,
+		Pkg: "./api/client", Run: "TestTokenOnEveryWay$", Why: "C2: the answer of another cluster is taken for the right one's",
+	},
 }
