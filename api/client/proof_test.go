@@ -16,6 +16,7 @@ import (
 // guarded is a server of one cluster that notes what it is asked, and answers whoever has the right token.
 type guarded struct {
 	cluster, token string
+	deaf           bool     // it does not look at which cluster is meant
 	asked          []string // method, path and Authorization
 }
 
@@ -27,7 +28,7 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	status, body := http.StatusOK, `{}`
 	switch meant := r.Header.Get("Taskrt-Cluster"); {
-	case meant != "" && meant != g.cluster && g.cluster != "":
+	case meant != "" && meant != g.cluster && g.cluster != "" && !g.deaf:
 		status, body = http.StatusMisdirectedRequest, `{"code":"other_cluster","detail":"this is another one"}`
 	case r.Header.Get("Authorization") != "Bearer "+g.token:
 		status, body = http.StatusUnauthorized, `{"code":"unauthenticated"}`
@@ -103,6 +104,10 @@ func TestTokenOnEveryWay(t *testing.T) {
 				if err := call(t, c); api.CodeOf(err) != want || strings.Contains(err.Error(), secretToken) {
 					t.Errorf("%v, want %s", err, want)
 				}
+			}
+			g.deaf = true
+			if err := call(t, connect(secretToken, "theirs")); api.CodeOf(err) != "other_cluster" {
+				t.Errorf("the answer of another cluster: %v", err)
 			}
 			g.cluster = "" // an answer that does not say
 			if err := call(t, connect(secretToken, "ours")); api.CodeOf(err) != "other_cluster" {
