@@ -2,8 +2,10 @@ package trio
 
 import (
 	"errors"
+	"io"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/taskrt/taskrt/internal/leash"
 )
@@ -43,12 +45,24 @@ func TestCPUOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	used, err := CPU(cmd.Process.Pid)
-	if err != nil || used <= 0 {
-		t.Errorf("%v, %v", used, err)
+	// A process that has just begun has used nothing by the kernel's books. It has when it has worked for long enough.
+	for used := time.Duration(0); used == 0; {
+		if _, err := stdin.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if used, err = CPU(cmd.Process.Pid); err != nil || used < 0 {
+			t.Fatalf("%v, %v", used, err)
+		}
 	}
 	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
 		t.Fatal(err)
