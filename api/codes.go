@@ -24,7 +24,9 @@ var codes = []CodeEntry{
 
 	{CodeUnauthenticated, http.StatusUnauthorized, "The request has no token, or one that does not hold."},
 	{CodeForbidden, http.StatusForbidden, "The token lacks a role, which the detail names."},
-	{CodeCrossOrigin, http.StatusForbidden, "A browser says that a page of another site sent this."},
+	{CodeCrossOrigin, http.StatusForbidden, "A browser says that a page of another origin sent this."},
+
+	{CodeUnknownHost, http.StatusMisdirectedRequest, "The header Host has a name that is not one of this server's: --http-host adds names."},
 
 	{CodeNotFound, http.StatusNotFound, "There is nothing at this path."},
 	{CodeTaskNotFound, http.StatusNotFound, "There is no such task."},

@@ -54,6 +54,7 @@ const (
 	CodeResultSchema     = "result_schema"
 	CodeCrossOrigin      = "cross_origin"
 	CodeOtherCluster     = "other_cluster"
+	CodeUnknownHost      = "unknown_host"
 	CodeOverloaded       = "overloaded"
 	CodeInternal         = "internal"
 	CodeNoLeader         = "no_leader"

@@ -251,7 +251,7 @@ func (w *waits) Task(ctx context.Context, _, id string, o api.GetOptions) (*api.
 func TestClientWaitsInSlices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &waits{at: time.Now().Add(50 * time.Second)}
-		c, err := client.New(client.Config{URLs: []string{"http://node"}, Transport: direct{server.New(w, server.Config{})}})
+		c, err := client.New(client.Config{URLs: []string{"http://localhost"}, Transport: direct{server.New(w, server.Config{})}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 func TestClientAcceptsInSlices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &acceptor{}
-		c, err := client.New(client.Config{URLs: []string{"http://x"}, Transport: direct{server.New(a, server.Config{Logger: slog.New(slog.DiscardHandler)})}})
+		c, err := client.New(client.Config{URLs: []string{"http://localhost"}, Transport: direct{server.New(a, server.Config{Logger: slog.New(slog.DiscardHandler)})}})
 		if err != nil {
 			t.Fatal(err)
 		}

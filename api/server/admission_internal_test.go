@@ -162,7 +162,7 @@ func TestOverloadedHandler(t *testing.T) {
 		h := New(s, Config{Logger: slog.New(slog.DiscardHandler)})
 		post := func(path, body string) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost"+path, strings.NewReader(body)))
 			return w
 		}
 		var wg sync.WaitGroup
@@ -176,7 +176,7 @@ func TestOverloadedHandler(t *testing.T) {
 		synctest.Wait()
 		for path := range map[string]bool{"/v1/tasks": true, "/v1/operations": true, "/taskstore/update": true, "/taskstore/claim": true} {
 			w := httptest.NewRecorder()
-			r := httptest.NewRequest(http.MethodPost, path, unread{t})
+			r := httptest.NewRequest(http.MethodPost, "http://localhost"+path, unread{t})
 			r.ContentLength = 1000
 			if h.ServeHTTP(w, r); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" {
 				t.Errorf("%s: %d, %v", path, w.Code, w.Header())
@@ -223,7 +223,7 @@ func TestWaitersAreNotAdding(t *testing.T) {
 		for range 2 * admissionFirst {
 			wg.Go(func() {
 				w := httptest.NewRecorder()
-				h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/tasks?wait=1m", strings.NewReader(`{"behavior":"abc"}`)))
+				h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/v1/tasks?wait=1m", strings.NewReader(`{"behavior":"abc"}`)))
 				if w.Code != http.StatusCreated || !strings.Contains(w.Body.String(), "SUCCESS") {
 					t.Errorf("%d %s", w.Code, w.Body)
 				}

@@ -38,7 +38,7 @@ func BenchmarkSubmitBatch(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		r := httptest.NewRequest(http.MethodPost, "/v1/tasks", bytes.NewReader(body))
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/tasks", bytes.NewReader(body))
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if w.Code != http.StatusOK {
@@ -59,7 +59,7 @@ func (taken) Submit(_ context.Context, r api.SubmitRequest) (*api.SubmitReply, e
 func BenchmarkSubmit(b *testing.B) {
 	body := fmt.Sprintf(`{"behavior":"bench.echo","params":"%s"}`, strings.Repeat("abcdefgh", 32))
 	h := server.New(taken{}, server.Config{})
-	r := httptest.NewRequest(http.MethodPost, "/v1/tasks", nil)
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/tasks", nil)
 	r.ContentLength = int64(len(body))
 	r.Header.Set("Content-Type", "application/json")
 	w := &discarded{header: http.Header{}}

@@ -34,9 +34,6 @@ func (h *handler) putBlob(w http.ResponseWriter, r *request) error {
 	if _, err := req.Check(); err != nil {
 		return err
 	}
-	if err := notCrossOrigin(r); err != nil {
-		return err
-	}
 	if !h.uploads.TryAcquire(1) {
 		return api.NewError(api.CodeOverloaded, "%d files are being received", maxUploads)
 	}

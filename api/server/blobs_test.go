@@ -202,7 +202,7 @@ func TestUploadsThatBreakOff(t *testing.T) {
 		"nothing more, silent": {"Content-Length: 10000\r\n\r\n" + half, false},
 	} {
 		conn := s.conn()
-		if _, err := io.WriteString(conn, "POST /v1/blobs HTTP/1.1\r\nHost: x\r\n"+c.text); err != nil {
+		if _, err := io.WriteString(conn, "POST /v1/blobs HTTP/1.1\r\nHost: localhost\r\n"+c.text); err != nil {
 			t.Fatal(err)
 		}
 		if c.close {
@@ -251,7 +251,7 @@ func TestTooManyUploads(t *testing.T) {
 	const most = 64
 	for range most {
 		conn := s.conn()
-		if _, err := io.WriteString(conn, "POST /v1/blobs HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(conn, "POST /v1/blobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		// The server says 100 when it begins to read.

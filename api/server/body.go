@@ -102,7 +102,7 @@ func bodyTooLarge(limit int64) *api.Error {
 }
 
 // readJSON reads a JSON body. It refuses a Content-Type that is not JSON: browsers send forms and text to the servers of other
-// sites without asking, and nothing else keeps them out of a server on loopback.
+// sites without asking. This is a second wall behind pages.Door.
 func (h *handler) readJSON(w http.ResponseWriter, r *request) (body []byte, release func(), err error) {
 	if t := r.Header.Get("Content-Type"); t != "" && t != codec.JSONMedia {
 		media, params, err := mime.ParseMediaType(t)
@@ -152,15 +152,6 @@ func equalFold(a, b string) bool { return bytes.EqualFold([]byte(a), []byte(b)) 
 
 func unsupported(got, want string) *api.Error {
 	return api.FieldError(api.CodeUnsupportedMedia, "Content-Type", "%.100q cannot be read here; send %s", got, want)
-}
-
-// notCrossOrigin refuses a request that a browser sends for a page of another site. Routes that take a body of any type need
-// it, because such a page may post text to any server without asking.
-func notCrossOrigin(r *request) error {
-	if err := new(http.CrossOriginProtection).Check(r.Request); err != nil {
-		return api.NewError(api.CodeCrossOrigin, "a page of another site must not do this: %v", err)
-	}
-	return nil
 }
 
 // noBody accepts no body, or an empty object, which some clients send with every POST.

@@ -19,6 +19,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/api/server"
+	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/internal/memnet"
 	"github.com/taskrt/taskrt/internal/mux"
 )
@@ -112,7 +113,7 @@ func (b *bubble) serve(addr string, s api.Service) (stop func()) {
 	ln := b.net.Node(addr).Listen(mux.Peer)
 	go func() {
 		defer close(done)
-		if err := server.Serve(ctx, ln, server.New(s, server.Config{Logger: log, Stopping: ctx}), log); err != nil && !b.crashed.Load() {
+		if err := server.Serve(ctx, ln, server.New(s, server.Config{Logger: log, Stopping: ctx, Door: pages.NewDoor(addr)}), log); err != nil && !b.crashed.Load() {
 			b.t.Errorf("serve %s: %v", addr, err)
 		}
 	}()
@@ -130,7 +131,7 @@ func (b *bubble) get(addr, query string, headers ...string) (net.Conn, *bufio.Re
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	fmt.Fprintf(c, "GET /v1/events%s HTTP/1.1\r\nHost: x\r\n%s\r\n", query, strings.Join(append(headers, ""), "\r\n"))
+	fmt.Fprintf(c, "GET /v1/events%s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", query, strings.Join(append(headers, ""), "\r\n"))
 	r := bufio.NewReader(c)
 	res, err := http.ReadResponse(r, nil)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/server/pages"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -39,6 +40,9 @@ type Config struct {
 	// Stopping ends when the server begins to stop. Long polls and streams end then, because Serve waits for all requests.
 	// Default: it never ends.
 	Stopping context.Context
+	// Door refuses requests of web pages (SPEC A6). It knows by which names clients call this server. Default: by loopback names and
+	// addresses only.
+	Door pages.Door
 	// Metrics serves GET /metrics. Default: there is no such path.
 	Metrics http.Handler
 	// Cluster returns the ID of the cluster that answers, "" as long as it is not known. Default: it is never known.
@@ -63,6 +67,7 @@ type handler struct {
 	adding   admission
 	added    *semaphore.Weighted // bodies of requests that add work
 	routes   *http.ServeMux
+	open     map[string]bool         // paths of routes that anybody may ask for, web pages too
 	store    map[string]http.Handler // handlers below storePrefix, by their path in the table; see serveStore
 	openapi  func() json.RawMessage  // returns the document, which is made once, when it is first asked for
 }
@@ -91,11 +96,16 @@ func New(s api.Service, c Config) http.Handler {
 		c.BodyTimeout = 30 * time.Second
 	}
 	h := &handler{
-		service: s, config: c, log: c.Logger, routes: http.NewServeMux(), store: map[string]http.Handler{},
+		service: s, config: c, log: c.Logger, routes: http.NewServeMux(), open: map[string]bool{}, store: map[string]http.Handler{},
 		bodies: semaphore.NewWeighted(c.BodyBytes), requests: semaphore.NewWeighted(c.Requests), uploads: semaphore.NewWeighted(maxUploads),
 		added: semaphore.NewWeighted(c.AddingBytes),
 	}
 	h.openapi = sync.OnceValue(func() json.RawMessage { return codec.Encode(documentOf(routes())) })
+	for _, r := range routes() {
+		if r.needs.Scope == auth.Open {
+			h.open[r.path] = true
+		}
+	}
 	for path, byMethod := range byPath(routes()) {
 		if strings.HasPrefix(path, codec.StorePrefix) {
 			h.store[path] = h.methods(byMethod)
@@ -191,7 +201,7 @@ func (h *handler) serve(w http.ResponseWriter, r *request) error {
 	return serve()
 }
 
-// ServeHTTP bounds the requests under way, survives panics, and refuses unknown paths with a problem.
+// ServeHTTP keeps web pages out, bounds the requests under way, survives panics, and refuses unknown paths with a problem.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	if h.config.OnRequest != nil {
@@ -202,6 +212,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.panicked(rec, r, p)
 		}
 	}()
+	pages.Mark(w.Header())
+	if !h.open[r.URL.Path] { // SPEC A6
+		if err := h.config.Door.Check(r); err != nil {
+			if r.ContentLength != 0 {
+				w.Header().Set("Connection", "close") // so that net/http does not read the body
+			}
+			h.problem(rec, r, err)
+			return
+		}
+	}
 	if !h.requests.TryAcquire(1) {
 		h.problem(rec, r, api.NewError(api.CodeOverloaded, "%d requests are under way", h.config.Requests))
 		return

@@ -235,7 +235,7 @@ func TestAcceptUndelivered(t *testing.T) {
 			handler := server.New(h, server.Config{Logger: slog.New(slog.DiscardHandler)})
 			ctx, hangUp := context.WithCancel(t.Context())
 			defer hangUp()
-			req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/behaviors/apitest.ok/accept", strings.NewReader(`{"worker":"w"}`))
+			req := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/behaviors/apitest.ok/accept", strings.NewReader(`{"worker":"w"}`))
 			req.Header.Set(api.KeyHeader, strings.Repeat("k", 200))
 			c.w.ResponseWriter = httptest.NewRecorder()
 			done := make(chan struct{})

@@ -170,7 +170,7 @@ type place struct{ method, path string }
 func documented(t *testing.T, h http.Handler, gate byName) map[string]place {
 	t.Helper()
 	gate["reader"] = &auth.Principal{Name: "reader"}
-	r := httptest.NewRequest(http.MethodGet, "/openapi.json", http.NoBody)
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/openapi.json", http.NoBody)
 	r.Header.Set("Authorization", "reader")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -209,7 +209,7 @@ func ask(h http.Handler, at place, token, namespace, behavior string) string {
 		query = ""
 	}
 	path = strings.NewReplacer("{name}", behavior, "{id}", "some-task", "{ids}", "1,2", "{group}", "g", "{digest}", strings.Repeat("a", 64), "{run}", "1").Replace(path)
-	r := httptest.NewRequest(at.method, path+query, http.NoBody)
+	r := httptest.NewRequest(at.method, "http://localhost"+path+query, http.NoBody)
 	r.Header.Set("Authorization", token)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -227,7 +227,7 @@ func TestUnauthenticated(t *testing.T) {
 	h := server.New(absent{}, server.Config{Logger: slog.New(slog.DiscardHandler), Gate: byName{}})
 	var answers []string
 	for _, token := range []string{"", "Bearer trt_bad", "Basic dXNlcjpwYXNz"} {
-		r := httptest.NewRequest(http.MethodPost, "/v1/tasks", unreadable{t})
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/tasks", unreadable{t})
 		r.ContentLength = 100
 		if token != "" {
 			r.Header.Set("Authorization", token)
@@ -261,7 +261,7 @@ func TestUnknownNamespaceBytes(t *testing.T) {
 	h := server.New(empty{}, server.Config{Logger: slog.New(slog.DiscardHandler), Gate: gate})
 	var answers []string
 	for token := range gate {
-		r := httptest.NewRequest(http.MethodGet, "/v1/behaviors?namespace=elsewhere", http.NoBody)
+		r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/behaviors?namespace=elsewhere", http.NoBody)
 		r.Header.Set("Authorization", token)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

@@ -120,7 +120,7 @@ func (r *route) errorsOf() []api.CodeEntry {
 		may = append(may, api.CodeIdempotencyMismatch, "keys_exhausted", "origin_forgotten", "invalid_command", api.CodeTooLarge, api.CodeLevelTooLow)
 	}
 	if r.needs.Scope != auth.Open {
-		may = append(may, api.CodeUnauthenticated, api.CodeForbidden, api.CodeRateLimited)
+		may = append(may, api.CodeCrossOrigin, api.CodeUnknownHost, api.CodeUnauthenticated, api.CodeForbidden, api.CodeRateLimited)
 	}
 	switch r.needs.Scope {
 	case auth.Namespace, auth.Behavior, auth.Whole:

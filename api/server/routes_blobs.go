@@ -19,7 +19,7 @@ func blobRoutes() []route {
 			summary: "Store a file; the answer comes when a majority of the nodes has it on disk. Storing it again does no harm. An Idempotency-Key means nothing here.",
 			query:   []param{{name: "digest", doc: "What the file must have: sha256: and 64 hex digits. Default: whatever it is."}},
 			body:    []media{{name: codec.BytesMedia, doc: "The file."}},
-			answers: []success{ok(codec.BlobAnswer{})}, errors: []string{api.CodeDigestMismatch, api.CodeStorageFull, api.CodeCrossOrigin},
+			answers: []success{ok(codec.BlobAnswer{})}, errors: []string{api.CodeDigestMismatch, api.CodeStorageFull},
 		},
 		{
 			method: get, path: one, id: "getBlob", needs: somewhere(auth.SeeFiles), serve: (*handler).getBlob,

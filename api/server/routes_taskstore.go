@@ -44,13 +44,13 @@ func storeRoutes() []route {
 			method: post, path: codec.StorePrefix + "update", id: "storeUpdate", needs: auth.StoreWrite, adds: true, serve: (*handler).storeUpdate,
 			summary: "Add, change and delete records, all or nothing. What is missing or owned by somebody else is told with status 200.",
 			query:   query, body: asJSON(codec.StoreUpdateBody{}), answers: []success{ok(codec.StoreTasksAnswer{}, codec.StoreErrorsAnswer{})},
-			errors: append([]string{api.CodeCrossOrigin}, workErrors...),
+			errors: workErrors,
 		},
 		{
 			method: post, path: codec.StorePrefix + "claim", id: "storeClaim", needs: auth.StoreWrite, adds: true, serve: (*handler).storeClaim,
 			summary: "Own a random available record of a group for some time; none if there is none.",
 			query:   query, body: asJSON(codec.StoreClaimBody{}), answers: []success{ok(codec.StoreTasksAnswer{}, codec.StoreErrorsAnswer{})},
-			errors: append([]string{api.CodeCrossOrigin}, workErrors...),
+			errors: workErrors,
 		},
 	}
 	for i := range table {

@@ -27,6 +27,7 @@ func (p *program) devCommand() *cli.Command {
 			intFlag(cmd, "nodes", 3, "how many nodes"),
 			stringFlag(cmd, "dir", "", "directory to keep the cluster in; without it a temporary one, removed at the end"),
 			stringFlag(cmd, "http", "127.0.0.1:7070", "HOST:PORT of the first node, the others on the ports after it; port 0: free ones"),
+			httpHostFlag(""),
 			workerFlag(""),
 			intFlag("", "worker-slots", 0, "tasks that each node runs at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
@@ -57,6 +58,10 @@ func (p *program) dev(c *cli.Context) error {
 	}
 	if err := checkLoopback("http", c.String("http"), c.Bool("insecure")); err != nil {
 		return usagef(c, "%w", err)
+	}
+	hosts, err := readHosts(c)
+	if err != nil {
+		return err
 	}
 	ttl, err := sessionTTL(c)
 	if err != nil {
@@ -100,7 +105,7 @@ func (p *program) dev(c *cli.Context) error {
 		}
 		id := "n" + strconv.Itoa(i+1)
 		m, err := openMember(memberConfig{
-			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, raft: addrs[i], raftOn: listeners[i], join: addrs, expect: n,
+			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, hosts: hosts, raft: addrs[i], raftOn: listeners[i], join: addrs, expect: n,
 			worker: kind, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, logStore: logStore,
 			log: log, logSettings: logging,
 		})

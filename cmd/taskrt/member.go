@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api/server"
+	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/internal/mux"
@@ -29,6 +30,7 @@ type memberConfig struct {
 	id, dir    string
 	cache      string       // directory of compiled modules; "": one in dir
 	http, raft string       // HOST:PORT to listen on
+	hosts      []string     // names by which clients call http, besides those of http and raft
 	raftOn     net.Listener // listens on raft already; nil: nobody does
 	join       []string
 	expect     int
@@ -55,6 +57,7 @@ type member struct {
 	pair    *trust.Pair
 	http    net.Listener
 	metrics *metrics.Metrics
+	names   []string // by which clients call http
 	url     string
 	log     *slog.Logger
 }
@@ -72,11 +75,14 @@ func openMember(c memberConfig) (*member, error) {
 			return nil, fmt.Errorf("--raft: %w", err)
 		}
 	}
-	m := &member{port: mux.New(raftListener, keys.Guard(c.keys)), keys: c.keys, pair: c.pair, http: httpListener, log: c.log.With("node", c.id)}
+	m := &member{
+		port: mux.New(raftListener, keys.Guard(c.keys)), keys: c.keys, pair: c.pair, http: httpListener, names: httpNames(c.hosts, c.http, c.raft),
+		log: c.log.With("node", c.id),
+	}
 	m.port.LogTo(m.log)
 	m.metrics = metrics.New(metricsConfig(m.log))
 	m.url = "http://" + advertised(c.http, httpListener, c.raft)
-	if config := keys.API(c.pair, c.keys, c.http, c.raft); config != nil {
+	if config := keys.API(c.pair, c.keys, m.names); config != nil {
 		m.http, m.url = tls.NewListener(httpListener, config), "https://"+advertised(c.http, httpListener, c.raft)
 	}
 	config := node.Config{
@@ -127,7 +133,10 @@ func (m *member) run(ctx context.Context) error {
 	defer stopNode()
 
 	served, ported, ran := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	handler := server.New(m.node, server.Config{Logger: m.log, Stopping: ctx, Metrics: m.metrics, Cluster: m.node.Store().Cluster, OnRequest: m.metrics.Request})
+	handler := server.New(m.node, server.Config{
+		Logger: m.log, Stopping: ctx, Door: pages.NewDoor(m.names...), Metrics: m.metrics, Cluster: m.node.Store().Cluster,
+		OnRequest: m.metrics.Request,
+	})
 	go keys.Watch(ctx, m.pair, m.keys, m.log)
 	go func() { served <- m.serve(ctx, handler); stop() }()
 	go func() { ported <- m.port.Serve(); stop() }()

@@ -114,7 +114,7 @@ func addHelp(t *testing.T, texts map[string]string) {
 func addDocument(t *testing.T, texts map[string]string) {
 	t.Helper()
 	rec := httptest.NewRecorder()
-	server.New(nil, server.Config{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/openapi.json", nil))
+	server.New(nil, server.Config{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "http://localhost/openapi.json", nil))
 	var d struct {
 		Paths map[string]map[string]struct {
 			Parameters []struct{ Name string }

@@ -21,6 +21,7 @@ func (p *program) serverCommand() *cli.Command {
 			stringFlag("", "id", "", "the node's identity: unique in the cluster, the same for ever"),
 			stringFlag("", "dir", "", "directory for everything that it keeps"),
 			stringFlag("", "http", "127.0.0.1:7070", "HOST:PORT for clients"),
+			httpHostFlag(""),
 			stringFlag("", "raft", "127.0.0.1:7170", "HOST:PORT for nodes and workers, as they can dial it"),
 			stringFlag("", "join", "", "HOST:PORT,… of nodes to join through: --raft addresses, the own one allowed"),
 			intFlag("", "bootstrap-expect", 0, "how many nodes form the cluster at its first start; without --join 1"),
@@ -79,6 +80,9 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 		id: c.String("id"), dir: c.String("dir"), http: c.String("http"), raft: c.String("raft"),
 		join: splitList(c.String("join")), expect: c.Int("bootstrap-expect"),
 		slots: c.Int("worker-slots"), ttl: ttl, holdLevel: c.Bool("hold-feature-level"),
+	}
+	if config.hosts, err = readHosts(c); err != nil {
+		return config, err
 	}
 	if config.worker, err = readWorker(c); err != nil {
 		return config, err

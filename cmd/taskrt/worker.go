@@ -25,6 +25,7 @@ func (p *program) workerCommand() *cli.Command {
 			runLogFlag(),
 			capabilitiesFlag(""),
 			stringFlag("worker", "metrics", "", "HOST:PORT to serve GET /metrics for Prometheus on; default: none"),
+			httpHostFlag(""),
 			boolFlag("", "insecure", "allow --metrics on an address that others can reach, without TLS and passwords"),
 		}, keys.Flags(trustFlag)...),
 		Action: p.worker,
@@ -71,7 +72,7 @@ func (p *program) worker(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listenMetrics(c)
+	listener, door, err := listenMetrics(c)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (p *program) worker(c *cli.Context) error {
 	w := lone.Worker{
 		ID: c.String("id"), Dir: c.String("dir"), Slots: c.Int("worker-slots"), Nodes: nodes, Inline: kind == workerInline, Grants: granted, Runs: runs,
 		Settings: guests.Settings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache")},
-		Metrics:  metrics.New(metricsConfig(log)), Listener: listener, Logger: log,
+		Metrics:  metrics.New(metricsConfig(log)), Listener: listener, Door: door, Logger: log,
 	}
 	go keys.Watch(c.Context, nil, own, log)
 	err = w.Run(c.Context)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/metrics"
 )
 
@@ -16,18 +17,21 @@ func metricsConfig(log *slog.Logger) metrics.Config {
 	return metrics.Config{Version: v.Version, Revision: v.Commit, Logger: log}
 }
 
-// listenMetrics listens where --metrics says; nil if it says nothing.
-func listenMetrics(c *cli.Context) (net.Listener, error) {
+// listenMetrics listens where --metrics says, behind a door; nil if it says nothing.
+func listenMetrics(c *cli.Context) (ln net.Listener, door pages.Door, err error) {
+	hosts, err := readHosts(c)
+	if err != nil {
+		return nil, door, err
+	}
 	addr := c.String("metrics")
 	if addr == "" {
-		return nil, nil //nolint:nilnil // no listener is an answer
+		return nil, door, nil
 	}
 	if err := checkLoopback("metrics", addr, c.Bool("insecure")); err != nil {
-		return nil, usagef(c, "%w", err)
+		return nil, door, usagef(c, "%w", err)
 	}
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, &exitError{exitStart, fmt.Errorf("--metrics: %w", err)}
+	if ln, err = net.Listen("tcp", addr); err != nil {
+		return nil, door, &exitError{exitStart, fmt.Errorf("--metrics: %w", err)}
 	}
-	return ln, nil
+	return ln, pages.NewDoor(httpNames(hosts, addr)...), nil
 }

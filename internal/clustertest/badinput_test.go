@@ -28,6 +28,7 @@ type site struct {
 
 func (s *site) do(method, target, contentType string, body io.Reader, size int64) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, body)
+	r.Host = "localhost"
 	r.ContentLength = size
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)

@@ -303,6 +303,7 @@ func (s *site) send(method, target string, body []byte, header http.Header) *htt
 	ctx, cancel := context.WithTimeout(s.c.t.Context(), 10*time.Second)
 	defer cancel()
 	r := httptest.NewRequest(method, "/", strings.NewReader(string(body)))
+	r.Host = "localhost"
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = "", "", ""
 	u, err := r.URL.Parse(target)
 	if err != nil {

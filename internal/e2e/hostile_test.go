@@ -246,20 +246,20 @@ func (h *hostile) sessionTokens(t *testing.T) {
 // go on.
 func (h *hostile) nonsense(t *testing.T) *sync.WaitGroup {
 	wg := &sync.WaitGroup{}
-	const post = "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+	const post = "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	many := strings.Repeat("X-A: b\r\n", 20_000)
 	other := map[string]string{"HTTP/9": "505", "unknown coding": "501", "star": "200"}
 	for name, text := range map[string]string{
 		"zeros": strings.Repeat("\x00", 10_000), "TLS": "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "no version": "GET /\r\n\r\n",
-		"HTTP/9": "GET / HTTP/9.9\r\nHost: x\r\n\r\n", "no host": "GET /healthz HTTP/1.1\r\n\r\n", "bad host": "GET /healthz HTTP/1.1\r\nHost: a b\x01\r\n\r\n",
-		"200 KiB of path": "GET /" + strings.Repeat("x", 200<<10) + " HTTP/1.1\r\nHost: x\r\n\r\n", "160 KB of headers": "GET /v1/nothing HTTP/1.1\r\nHost: x\r\n" + many + "\r\n",
+		"HTTP/9": "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", "no host": "GET /healthz HTTP/1.1\r\n\r\n", "bad host": "GET /healthz HTTP/1.1\r\nHost: a b\x01\r\n\r\n",
+		"200 KiB of path": "GET /" + strings.Repeat("x", 200<<10) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "160 KB of headers": "GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n" + many + "\r\n",
 		"negative length": post + "Content-Length: -1\r\n\r\n", "length over": post + "Content-Length: 99999999999999999999\r\n\r\n",
 		"two lengths": post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "8 EiB": post + "Content-Length: 9223372036854775807\r\n\r\n{}",
 		"bad chunk": post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n", "huge chunk": post + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n{}",
-		"unknown coding": post + "Transfer-Encoding: gzip\r\n\r\n{}", "folded": "GET /v1/nothing HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n",
-		"method": "BREW /v1/tasks HTTP/1.1\r\nHost: x\r\n\r\n", "connect": "CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n",
-		"absolute": "GET http://example.com/v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n", "star": "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
-		"last event": "GET /v1/events HTTP/1.1\r\nHost: x\r\nLast-Event-ID: 99999999999999999999999\r\n\r\n",
+		"unknown coding": post + "Transfer-Encoding: gzip\r\n\r\n{}", "folded": "GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n",
+		"method": "BREW /v1/tasks HTTP/1.1\r\nHost: localhost\r\n\r\n", "connect": "CONNECT example.com:443 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"absolute": "GET http://example.com/v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", "star": "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"last event": "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 99999999999999999999999\r\n\r\n",
 		"long key":   post + "Idempotency-Key: " + strings.Repeat("k", 100_000) + "\r\nContent-Length: 2\r\n\r\n{}",
 		"binary key": post + "Idempotency-Key: \x80\xff\r\nContent-Length: 2\r\n\r\n{}", "h2c": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 	} {
@@ -295,12 +295,12 @@ func (h *hostile) slow(t *testing.T) {
 		}
 	}
 	for i := range 300 {
-		h.dial(t, i, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Slow: ")
-		h.dial(t, i, "POST /v1/behaviors/flood/accept HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8388608\r\n\r\n{")
-		h.dial(t, i, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
+		h.dial(t, i, "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Slow: ")
+		h.dial(t, i, "POST /v1/behaviors/flood/accept HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 8388608\r\n\r\n{")
+		h.dial(t, i, "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
 	}
 	for i := range 150 {
-		h.dial(t, i, "GET /v1/tasks?behavior=ext&limit=1000 HTTP/1.1\r\nHost: x\r\n\r\n")
+		h.dial(t, i, "GET /v1/tasks?behavior=ext&limit=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	}
 }
 
@@ -308,7 +308,7 @@ func (h *hostile) slow(t *testing.T) {
 func (h *hostile) deaf(t *testing.T) {
 	for i := range 150 {
 		from := []string{"", "Last-Event-ID: 0\r\n", "Last-Event-ID: 1\r\n", "Last-Event-ID: 9223372036854775807\r\n"}[i%4]
-		h.dial(t, i, "GET /v1/events HTTP/1.1\r\nHost: x\r\n"+from+"\r\n")
+		h.dial(t, i, "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n"+from+"\r\n")
 	}
 	for i := range 40 { // the last of which each of them would have to read
 		h.do(t.Context(), i%3, "POST", "/v1/txn", map[string]any{"update": []any{map[string]any{"id": fmt.Sprintf("large-%d", i), "priority": 9}}})
@@ -322,7 +322,7 @@ func (h *hostile) large(t *testing.T) {
 	var tooLarge atomic.Int64
 	for range 36 { // 288 MB
 		wg.Go(func() {
-			conn := h.dial(t, 0, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
+			conn := h.dial(t, 0, "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
 			if conn == nil {
 				return
 			}
@@ -397,7 +397,7 @@ func (h *hostile) shoot(t *testing.T, client *http.Client, node int, a apitest.A
 func (h *hostile) hangingUp(t *testing.T) {
 	const crowd, tasks = 3_000, 30
 	body := `{"worker":"gone","max":10,"wait":"5m"}`
-	accept := "POST /v1/behaviors/flood/accept HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+	accept := "POST /v1/behaviors/flood/accept HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 	var conns []net.Conn
 	for i := range crowd {
 		if conn := h.dial(t, i, accept); conn != nil {

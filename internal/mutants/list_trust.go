@@ -3,6 +3,34 @@ package main
 // trustMutants sabotage what proves who is at either end of a connection (SPEC A1 to A3, A11).
 var trustMutants = []mutant{
 	{
+		Name: "pages-any-host", Dir: "api/server/pages", In: "Door.answersTo", Old: `|| d.names[name]`, New: `|| name != ""`,
+		Pkg: "./api/server/pages", Run: "TestHosts", Why: "A6: a page on a rebound name reads everything",
+	},
+	{
+		Name: "pages-host-ends-alike", Dir: "api/server/pages", In: "Door.answersTo", Old: `strings.HasSuffix(name, ".localhost")`, New: `strings.HasSuffix(name, "localhost")`,
+		Pkg: "./api/server/pages", Run: "TestHosts", Why: "A6: anybody can have a name that ends like this",
+	},
+	{
+		Name: "pages-gets-pass", Dir: "api/server/pages", In: "crossOrigin", Old: `Method: http.MethodPost`, New: `Method: r.Method`,
+		Pkg: "./api/server/pages", Run: "TestOrigins", Why: "A6: a page holds waits and streams open, and measures what exists",
+	},
+	{
+		Name: "pages-other-origins", Dir: "api/server/pages", In: "Door.Check", Old: `if crossOrigin(r) {`, New: `if r.TLS == nil && crossOrigin(r) {`,
+		Pkg: "./api/server/pages", Run: "TestOrigins", Why: "A6: over TLS any page could write",
+	},
+	{
+		Name: "pages-no-policy", Dir: "api/server/pages", In: "Mark", Old: `] = policy`, New: `] = nil`,
+		Pkg: "./api/server/pages", Run: "TestKeep", Why: "A6: a page sees of an address that is not loopback what exists there",
+	},
+	{
+		Name: "pages-all-open", Dir: "api/server", In: "handler.ServeHTTP", Old: `if !h.open[r.URL.Path] {`, New: `if h.open[r.URL.Path] {`,
+		Pkg: "./api/server", Run: "TestPagesGetNothing", Why: "A6: every route is open to web pages",
+	},
+	{
+		Name: "pages-bodies-read", Dir: "api/server", In: "handler.ServeHTTP", Old: `if r.ContentLength != 0 {`, New: `if false {`,
+		Pkg: "./api/server", Run: "TestPagesGetNothing", Why: "A9: a refused request has its body read",
+	},
+	{
 		Name: "trust-any-role", Dir: "trust", In: "proven", Old: `case p.Role:`, New: `case p.Role, mux.Worker:`,
 		Pkg: "./trust", Run: "TestRolesAreTheAuthoritys", Why: "A2: a worker secret makes certificates of nodes",
 	},

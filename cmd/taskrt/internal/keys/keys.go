@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -98,8 +97,8 @@ func OpenPair(c *cli.Context) (*trust.Pair, error) {
 	return pair, nil
 }
 
-// API is the TLS of the port for clients; nil: it has none. Clients dial the hosts of these addresses, or this machine.
-func API(pair *trust.Pair, keys *trust.Keys, addrs ...string) *tls.Config {
+// API is the TLS of the port for clients; nil: it has none. Clients dial these names, or this machine.
+func API(pair *trust.Pair, keys *trust.Keys, names []string) *tls.Config {
 	switch {
 	case pair != nil:
 		return pair.TLS()
@@ -107,9 +106,9 @@ func API(pair *trust.Pair, keys *trust.Keys, addrs ...string) *tls.Config {
 		return nil
 	}
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
-	for _, addr := range addrs {
-		if host, _, err := net.SplitHostPort(addr); err == nil && !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
+	for _, name := range names {
+		if !slices.Contains(hosts, name) {
+			hosts = append(hosts, name)
 		}
 	}
 	return keys.API(hosts...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/api/server"
+	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/internal/mux"
@@ -35,6 +36,7 @@ type Worker struct {
 	Settings guests.Settings // of the child
 	Metrics  *metrics.Metrics
 	Listener net.Listener // where Metrics are served; nil: nowhere
+	Door     pages.Door   // of Listener
 	Logger   *slog.Logger
 }
 
@@ -114,7 +116,7 @@ func (l *Worker) beside(ctx context.Context, run func(context.Context) error) er
 	routes.Handle("GET /metrics", l.Metrics)
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(serving, l.Listener, routes, l.Logger) }()
+	go func() { served <- server.Serve(serving, l.Listener, l.Door.Keep(routes), l.Logger) }()
 	err := run(ctx)
 	stop()
 	return errors.Join(err, <-served)
