@@ -309,7 +309,7 @@ func (e *entry) encode(h task.Header) []byte {
 	d := wire.Begin(h, len(e.proposals), e.bytes)
 	for _, p := range e.parts {
 		for i := p.from; i < p.to; i++ {
-			d = p.call.bodies.Append(d, i, p.call.proposals[i].Origin)
+			d = p.call.bodies.Append(d, i, &p.call.proposals[i])
 		}
 	}
 	return d

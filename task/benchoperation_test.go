@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/names"
 )
 
 // benchFanOut has a behavior with a completion and a cleanup; entries are timed.
@@ -111,12 +112,12 @@ func BenchmarkOperation(b *testing.B) {
 		ended := func(x *benchFanOut) { all(x); x.run() }
 		measure("to success", none, func(x *benchFanOut) { ended(x); x.expect(b, task.OperationSuccess) })
 		measure("start", none, all)
-		names := make([]string, n)
-		for i := range names {
-			names[i] = fmt.Sprint(i)
+		called := make([]string, n)
+		for i := range called {
+			called[i] = fmt.Sprint(i)
 		}
-		if n*6 < task.MaxPartitionNames {
-			measure("start named", none, func(x *benchFanOut) { x.start(b, n, names) })
+		if n*6 < names.MaxPartitionNames {
+			measure("start named", none, func(x *benchFanOut) { x.start(b, n, called) })
 		}
 		measure("cancel", all, func(x *benchFanOut) {
 			x.entry(task.CancelOperation{Key: benchOperationKey})

@@ -127,6 +127,8 @@ func (m *Machine) Check() error {
 	c.instances()
 	c.blobs()
 	c.maintenance()
+	err = m.access.Check(m.rev)
+	c.expect(err == nil, "%v", err)
 	c.Heap("deadlines", &m.deadlines)
 	err = m.expiries.Check()
 	c.expect(err == nil, "expiries: %v", err)

@@ -54,6 +54,10 @@ var (
 	_ Command = EndPurge{}           // 38
 	_ Command = RaiseLevel{}         // 39
 	_ Command = CrashSession{}       // 40
+	_ Command = CreateToken{}        // 41
+	_ Command = RevokeToken{}        // 42
+	_ Command = RotateToken{}        // 43
+	_ Command = SetRoot{}            // 44
 )
 
 // refuse returns the Result of a command that changes nothing.

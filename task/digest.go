@@ -27,6 +27,8 @@ const (
 	hashedBlob
 	hashedRun
 	hashedOperationState
+	hashedAccessToken
+	hashedAccess // of what is known besides the tokens: package access knows that it follows
 )
 
 // hasher hashes records.

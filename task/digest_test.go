@@ -161,15 +161,15 @@ func TestEveryScalarIsInTheDigest(t *testing.T) {
 		t.Error("the floor of leases is not in the digest")
 	}
 	m.floor--
-	for i, l := range m.limits.fields() {
+	for i, l := range m.limits.Fields() {
 		*l ^= 1
 		if m.digestSum() == before {
 			t.Errorf("limit %d is not in the digest", i)
 		}
 		*l ^= 1
 	}
-	if n := reflect.TypeFor[Limit]().NumField(); n != len(m.limits.fields()) {
-		t.Errorf("Limit has %d fields, fields() knows %d", n, len(m.limits.fields()))
+	if n := reflect.TypeFor[Limit]().NumField(); n != len(m.limits.Fields()) {
+		t.Errorf("Limit has %d fields, Fields() knows %d", n, len(m.limits.Fields()))
 	}
 }
 

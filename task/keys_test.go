@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/bounds"
 )
 
 // keyed sends one command of a request under a client's key.
@@ -32,7 +33,7 @@ func TestKeysAreBounded(t *testing.T) {
 		t.Errorf("the rest of a request: %+v", got)
 	}
 	_, lease := r.m.NextTick()
-	if want := task.LeaseTime(1 + 1 + task.DefaultLimit().ProcessIdle); lease == 0 || lease > want {
+	if want := task.LeaseTime(1 + 1 + bounds.Default().ProcessIdle); lease == 0 || lease > want {
 		t.Fatalf("the next Tick is at %d, a key goes at %d", lease, want)
 	}
 	r.must(task.CloseSession{Session: 1})

@@ -3,8 +3,10 @@ package task
 import (
 	"fmt"
 
+	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/answers"
 	"github.com/taskrt/taskrt/task/blobs"
+	"github.com/taskrt/taskrt/task/bounds"
 	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/records"
 	"github.com/taskrt/taskrt/task/store"
@@ -34,6 +36,7 @@ type Machine struct {
 	operations map[Key]*operationRow
 	instances  table.List[instanceName, *Instance]
 	blobs      blobs.Table
+	access     access.Table
 	runs       []*MaintenanceRun // oldest first
 
 	// These fields are derived. Restore rebuilds them, and Check verifies them.
@@ -57,10 +60,11 @@ type Machine struct {
 	hashed     *Task  // the task written last and its hash: its answer's hash needs it again
 	hashedSum  uint64
 	events     []Event
-	expected   int   // about as many events as the entry will have
-	perCommand int   // eighths of an event that a command of the last entry had
-	tickChange bool  // something happened that a Tick is for
-	steps      int64 // of the work of operations, left in this entry
+	expected   int    // about as many events as the entry will have
+	perCommand int    // eighths of an event that a command of the last entry had
+	tickChange bool   // something happened that a Tick is for
+	steps      int64  // of the work of operations, left in this entry
+	caller     uint64 // whose command is being applied; 0: see Caller
 }
 
 // state is the machine's scalars. A snapshot's Head carries them.
@@ -78,53 +82,15 @@ type state struct {
 	level       uint64 // feature level of the cluster (SPEC C9)
 }
 
-// Limit bounds what the machine keeps. It is part of the state and travels in snapshots, so all replicas of a cluster
-// have the same limits, whatever their builds say.
-type Limit struct {
-	Finals       int64 `cbor:"1,keyasint"`            // final tasks per namespace (SPEC T9)
-	Sweep        int64 `cbor:"2,keyasint"`            // tasks that one Tick removes at most; the next Tick goes on
-	Processes    int64 `cbor:"3,keyasint"`            // proposing processes whose answers are kept (SPEC H4)
-	Answers      int64 `cbor:"4,keyasint"`            // answers kept per process
-	AnswerBytes  int64 `cbor:"5,keyasint"`            // payload bytes of them per process
-	ProcessIdle  int64 `cbor:"6,keyasint"`            // lease_now milliseconds after which an idle process is forgotten
-	StrikesATick int64 `cbor:"7,keyasint"`            // deadlines that one Tick lets strike at most
-	Keys         int64 `cbor:"8,keyasint"`            // idempotency keys that are remembered (SPEC H4)
-	KeyBytes     int64 `cbor:"9,keyasint"`            // of all answers under them; the last one admitted may pass it
-	Namespaces   int64 `cbor:"10,keyasint,omitempty"` // PURGED ones included that are not forgotten yet
-	Steps        int64 `cbor:"11,keyasint,omitempty"` // tasks of operations that one entry makes, cancels, retries or removes at most (SPEC O1)
-	Cleanups     int64 `cbor:"12,keyasint,omitempty"` // cleanups that are bound to one session (SPEC O3)
-}
-
-// DefaultLimit returns the limits of a new cluster.
-func DefaultLimit() Limit {
-	return Limit{
-		Finals: 1_000_000, Sweep: 1_000, Processes: 1_024, Answers: 8_192, AnswerBytes: 32 << 20,
-		ProcessIdle: 3_600_000, StrikesATick: 10_000, Keys: 200_000, KeyBytes: 128 << 20, Namespaces: 10_000,
-		Steps: 2_000, Cleanups: 1_000,
-	}
-}
+// Limit bounds what the machine keeps.
+type Limit = bounds.Limit
 
 // Option changes what NewMachine starts from.
 type Option func(*Machine)
 
 // WithLimit is for tests that want to meet a limit soon. Fields that are not positive keep their default. All replicas
 // of a cluster must start from the same limits.
-func WithLimit(l Limit) Option {
-	return func(m *Machine) {
-		for i, field := range m.limits.fields() {
-			if v := *l.fields()[i]; v > 0 {
-				*field = v
-			}
-		}
-	}
-}
-
-func (l *Limit) fields() []*int64 {
-	return []*int64{
-		&l.Finals, &l.Sweep, &l.Processes, &l.Answers, &l.AnswerBytes, &l.ProcessIdle, &l.StrikesATick, &l.Keys, &l.KeyBytes, &l.Namespaces,
-		&l.Steps, &l.Cleanups,
-	}
-}
+func WithLimit(l Limit) Option { return func(m *Machine) { m.limits = m.limits.With(l) } }
 
 // NewMachine returns the state before the first log entry.
 func NewMachine(options ...Option) *Machine {
@@ -132,6 +98,7 @@ func NewMachine(options ...Option) *Machine {
 		known: KnownLevel,
 
 		store:     store.New[Task](form{}),
+		access:    access.NewTable(hashedAccessToken),
 		blobs:     blobs.New(func(r *blobs.Row) uint64 { return hashBlob(blobOf(r)) }),
 		behaviors: map[behaviorName]*behaviorRow{},
 		modules:   map[string]*Module{},
@@ -147,7 +114,7 @@ func NewMachine(options ...Option) *Machine {
 		accepts:    map[acceptName][]*row{},
 		acceptors:  map[string]int64{},
 	}
-	m.limits, m.level = DefaultLimit(), FirstLevel
+	m.limits, m.level = bounds.Default(), FirstLevel
 	for _, o := range options {
 		o(m)
 	}
@@ -220,7 +187,7 @@ func (m *Machine) extendSessions() {
 }
 
 // total returns the sum over all records, including the records that the packages below task keep.
-func (m *Machine) total() uint64 { return m.sum + m.blobs.Sum() + m.answers.Sum() }
+func (m *Machine) total() uint64 { return m.sum + m.blobs.Sum() + m.answers.Sum() + m.access.Sum() }
 
 // digestSum folds everything that is not in a record into the running digest.
 func (m *Machine) digestSum() uint64 {
@@ -236,9 +203,7 @@ func (m *Machine) digestSum() uint64 {
 	h.Int(int64(m.floor))
 	h.Word(m.total())
 	h.Word(m.level)
-	for _, limit := range m.limits.fields() {
-		h.Int(*limit)
-	}
+	m.limits.Mix(&h.Hash)
 	return h.Sum()
 }
 

@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/names"
+
 // Namespace is the scope of task IDs and behaviors (SPEC N1). Values are immutable.
 //
 //fields:hash record
@@ -36,17 +38,7 @@ const (
 )
 
 func (s NamespaceStatus) String() string {
-	switch s {
-	case NamespaceIsActive:
-		return "ACTIVE"
-	case NamespaceIsInactive:
-		return "INACTIVE"
-	case NamespaceIsPurging:
-		return "PURGING"
-	case NamespaceIsPurged:
-		return "PURGED"
-	}
-	return "INVALID"
+	return names.Word(s, "INVALID", "ACTIVE", "INACTIVE", "PURGING", "PURGED")
 }
 
 // Quota bounds what a namespace may hold, and how fast it may take submits. 0: no limit.

@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/names"
+
 // Operation is a fan-out: it has one task for each partition, a completion, and one outcome (SPEC section 7). Values
 // are immutable.
 //
@@ -55,17 +57,7 @@ const (
 )
 
 func (s OperationStatus) String() string {
-	switch s {
-	case OperationRunning:
-		return "RUNNING"
-	case OperationCompleting:
-		return "COMPLETING"
-	case OperationSuccess:
-		return "SUCCESS"
-	case OperationFailure:
-		return "FAILURE"
-	}
-	return "INVALID"
+	return names.Word(s, "INVALID", "RUNNING", "COMPLETING", "SUCCESS", "FAILURE")
 }
 
 // OperationPolicy is operation{} of a manifest (SPEC O2).
@@ -108,9 +100,6 @@ type OperationCounts struct {
 
 // MaxPartitions bounds the partitions of an operation.
 const MaxPartitions = 100_000
-
-// MaxPartitionNames bounds the bytes of all partition names, because they travel in one entry.
-const MaxPartitionNames = 256 << 10
 
 // OperationFilter selects operations for listing. Zero fields select everything.
 type OperationFilter struct {

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/taskrt/taskrt/task/names"
@@ -22,10 +21,7 @@ type StartOperation struct {
 	BehaviorRev uint64   `cbor:"11,keyasint,omitempty"` // as in Submit
 }
 
-const (
-	maxOperationTarget = 256 // bytes; the same for an object
-	maxPartitionName   = 128 // bytes
-)
+const maxOperationTarget = 256 // bytes; the same for an object
 
 // apply makes the record and as many of the partitions' tasks as an entry may. The rest follows in Ticks.
 func (c StartOperation) apply(m *Machine) Result {
@@ -104,29 +100,8 @@ func (c *StartOperation) checkShape() (Result, bool) {
 	case !sortedLabels(c.Labels):
 		return invalid("labels", "names must be unique, and sorted by the proposer"), false
 	}
-	return c.checkNames()
-}
-
-func (c *StartOperation) checkNames() (Result, bool) {
-	if c.Names == nil {
-		return Result{}, true
-	}
-	if int64(len(c.Names)) != c.Partitions {
-		return invalid("partitions", "not as many names as partitions"), false
-	}
-	seen, bytes := make(map[string]bool, len(c.Names)), 0
-	for i, name := range c.Names {
-		if name == "" || len(name) > maxPartitionName {
-			return invalid("partitions", fmt.Sprintf("the name of a partition is 1 to 128 bytes: number %d", i)), false
-		}
-		if seen[name] {
-			return invalid("partitions", "two partitions are called "+name), false
-		}
-		seen[name] = true
-		bytes += len(name)
-	}
-	if bytes > MaxPartitionNames {
-		return invalid("partitions", "the names of the partitions are longer than 256 KiB together"), false
+	if why := names.Partitions(c.Names, c.Partitions); why != "" {
+		return invalid("partitions", why), false
 	}
 	return Result{}, true
 }

@@ -16,7 +16,11 @@ func (m *Machine) propose(p *Proposal) Result {
 	case o.Body != 0:
 		return m.proposeKeyed(p)
 	case o.Process == 0:
-		return m.run(p.Command)
+		r, no := m.turnedAway(&p.Caller)
+		if !no {
+			r = m.run(p.Command)
+		}
+		return r
 	}
 	from, kept := m.answers.Ask(o.Process, o.Seq, o.Lowest, int64(m.leaseNow))
 	switch {
@@ -25,8 +29,11 @@ func (m *Machine) propose(p *Proposal) Result {
 	case kept != nil:
 		return *kept
 	}
-	r := m.run(p.Command)
-	m.answers.Remember(from, o.Seq, &r)
+	r, no := m.turnedAway(&p.Caller)
+	if !no {
+		r = m.run(p.Command)
+		m.answers.Remember(from, o.Seq, &r)
+	}
 	return r
 }
 
@@ -35,6 +42,9 @@ func (m *Machine) propose(p *Proposal) Result {
 func (m *Machine) proposeKeyed(p *Proposal) Result {
 	o := p.Origin
 	if r, ok := m.KeptAnswer(o.Process, o.Body, o.Seq); ok {
+		return r
+	}
+	if r, no := m.turnedAway(&p.Caller); no {
 		return r
 	}
 	k, verdict := m.answers.Open(o.Process, o.Body, o.Seq == o.Lowest, int64(m.leaseNow))

@@ -2,6 +2,7 @@ package task
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/taskrt/taskrt/task/blobs"
 )
@@ -74,15 +75,7 @@ func (p *Payload) sameBlobs(q *Payload) bool {
 	if a == nil || b == nil || a == b {
 		return a == b
 	}
-	if a.Content != b.Content || len(a.Named) != len(b.Named) {
-		return false
-	}
-	for i := range a.Named {
-		if a.Named[i] != b.Named[i] {
-			return false
-		}
-	}
-	return true
+	return a.Content == b.Content && slices.Equal(a.Named, b.Named)
 }
 
 // admit returns the refusal of a command that brings p as a field, if p's shape is wrong or p needs a blob that is not

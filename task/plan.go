@@ -199,6 +199,9 @@ func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
 	if n := m.deadlines.Head(); n != nil {
 		wall = sooner(wall, Time(n.Key))
 	}
+	if at := m.access.Next(); at != 0 {
+		wall = sooner(wall, Time(at))
+	}
 	if m.fanout.busy.Len() > 0 || m.doomed.Len() > 0 || len(m.crowded) > 0 {
 		wall = sooner(wall, max(m.now, 1))
 	}

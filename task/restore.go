@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/access"
 )
 
 // ErrBadSnapshot is wrapped by every error of Restore, except errors of its input.
@@ -114,12 +116,21 @@ func (r *restorer) take(record Record) error {
 	case *MaintenanceRun:
 		m.runs = append(m.runs, x)
 		m.sum += hashRun(x)
+	case *AccessToken:
+		return r.takeAccess(x)
 	case *Task:
 		return r.takeTask(x)
 	case *StoreRecord:
 		return r.takeStoreRecord(x)
 	default:
 		return bad("unknown record %T", record)
+	}
+	return nil
+}
+
+func (r *restorer) takeAccess(x *AccessToken) error {
+	if !r.m.access.Add(&x.Token) {
+		return bad("access token %s twice", x.Name)
 	}
 	return nil
 }
@@ -235,6 +246,7 @@ func (r *restorer) finish() (*Machine, error) {
 		{"instances", int64(len(m.instances.Rows)), h.Instances},
 		{"blobs", int64(m.blobs.Len()), h.Blobs},
 		{"runs", int64(len(m.runs)), h.Runs},
+		{"access tokens", int64(m.access.Len()), h.AccessTokens},
 	} {
 		if c.have != c.want {
 			return nil, bad("%d %s, the head says %d", c.have, c.kind, c.want)
@@ -264,6 +276,7 @@ func (r *restorer) finish() (*Machine, error) {
 
 // begin makes the changes that the Head asks for. Namespaces come as records.
 func (r *restorer) begin() error {
+	r.m.access.Scalars = access.Scalars{Last: r.head.AccessLast, Rev: r.head.AccessRev, RootOff: r.head.RootOff}
 	if r.head.Level < FirstLevel || r.head.Level > r.m.known {
 		return bad("feature level %d; this build knows %d to %d", r.head.Level, FirstLevel, r.m.known)
 	}

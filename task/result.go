@@ -1,5 +1,10 @@
 package task
 
+import (
+	"github.com/taskrt/taskrt/task/access"
+	"github.com/taskrt/taskrt/task/names"
+)
+
 // Code says why a command was refused. "" is success. One table in package api maps codes to HTTP statuses.
 type Code string
 
@@ -51,6 +56,11 @@ const (
 	ReservedID         Code = "reserved_id"         // the ID begins with the ID of an operation and ":"
 	MaintenanceRunning Code = "maintenance_running" // SPEC M1: Result.Task is the task whose attempt is the unfinished run
 	RunNotFound        Code = "run_not_found"       // supersede of a run that is not the unfinished one
+
+	TokenRevoked  Code = "token_revoked" // the access token of the command's caller holds no longer (SPEC A4)
+	TokenExists   Code = access.CodeExists
+	TokenNotFound Code = access.CodeNotFound
+	TooManyTokens Code = access.CodeTooMany
 )
 
 // SubmitOutcome is the answer to a submit (SPEC I4).
@@ -65,17 +75,7 @@ const (
 )
 
 func (o SubmitOutcome) String() string {
-	switch o {
-	case SubmitCreated:
-		return "created"
-	case SubmitExisting:
-		return "existing"
-	case SubmitExistingOtherParams:
-		return "existing_other_params"
-	case SubmitUpdated:
-		return "updated"
-	}
-	return ""
+	return names.Word(o, "", "created", "existing", "existing_other_params", "updated")
 }
 
 // Result is the machine's answer to one command, the same on every replica. A rejection is a Result, never a Go error.
@@ -141,6 +141,7 @@ type Origin struct {
 // Proposal is a command and where it came from.
 type Proposal struct {
 	Origin  Origin
+	Caller  Caller
 	Command Command
 }
 
@@ -172,6 +173,8 @@ const (
 	NamespaceChanged           // Space
 	BlobNoted                  // Digests: commands may refer to them from now on
 	BlobsDropped               // Digests: unlink them (SPEC M3)
+	AccessChanged              // Access; nil: the root token was turned off or on (SPEC A4)
+	AccessRemoved              // Access as it was: it was revoked, or has expired
 )
 
 // Event drives waiters, the console and the leader loop (docs/architecture.md#the-main-types). Events of one entry are
@@ -189,6 +192,7 @@ type Event struct {
 	Operation *Operation
 	Space     *Namespace
 	Digests   []string
+	Access    *access.Token
 }
 
 // Digest is the running digest of the state at an index (SPEC C4): equal logs give equal digests.

@@ -139,6 +139,7 @@ func (s *script) entry(lines []string) error {
 			return fmt.Errorf("unknown command %q", a.verb)
 		}
 		p := task.Proposal{Command: c}
+		p.Caller = a.caller()
 		if o := a.text("origin", ""); o != "" {
 			if _, err := fmt.Sscanf(o, "%d/%d/%d", &p.Origin.Process, &p.Origin.Seq, &p.Origin.Lowest); err != nil {
 				return err

@@ -52,6 +52,9 @@ func (s *script) spaceCommand(a *args) task.Command {
 			Behaviors: []task.Activated{{Name: task.MaintenanceBehavior, Policy: p}},
 		}
 	}
+	if c := s.accessCommand(a); c != nil {
+		return c
+	}
 	return s.maintenanceCommand(a)
 }
 
@@ -277,6 +280,9 @@ func (f *fields) addMore(r task.Result) {
 }
 
 func (f *fields) addEvent(e task.Event) {
+	if e.Access != nil {
+		f.add("access", fmt.Sprintf("%s/%d/%d", e.Access.Name, e.Access.Number, e.Access.Rev))
+	}
 	if e.Operation != nil {
 		f.add("operation", fmt.Sprintf("%s/%d/%s", e.Operation.ID, e.Operation.Rev, e.Operation.Status))
 	}

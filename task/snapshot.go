@@ -5,13 +5,14 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/answers"
 	"github.com/taskrt/taskrt/task/blobs"
 	"github.com/taskrt/taskrt/task/store"
 )
 
 // Record is one record of a snapshot: *Head, *Namespace, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer,
-// *Operation, *Instance, *Blob, *MaintenanceRun, *Task or *StoreRecord, in this order.
+// *Operation, *Instance, *Blob, *MaintenanceRun, *AccessToken, *Task or *StoreRecord, in this order.
 type Record interface{ record() }
 
 func (*Head) record()           {}
@@ -26,6 +27,7 @@ func (*Operation) record()      {}
 func (*Instance) record()       {}
 func (*Blob) record()           {}
 func (*MaintenanceRun) record() {}
+func (*AccessToken) record()    {}
 func (*Task) record()           {}
 
 // Head stands first in a snapshot. It has the machine's scalars, the number of records of each kind, and the digest
@@ -62,6 +64,11 @@ type Head struct {
 	Runs       int64 `cbor:"27,keyasint,omitempty"` // MaintenanceRuns
 
 	Level uint64 `cbor:"28,keyasint"` // feature level (SPEC C9)
+
+	AccessTokens int64  `cbor:"29,keyasint,omitempty"`
+	AccessLast   uint64 `cbor:"30,keyasint,omitempty"` // number of the newest access token that ever was
+	AccessRev    uint64 `cbor:"31,keyasint,omitempty"` // of the last change of any
+	RootOff      bool   `cbor:"32,keyasint,omitempty"`
 }
 
 // Process is one proposing process whose answers are kept (SPEC H4).
@@ -102,6 +109,7 @@ type Frozen struct {
 	operations []*Operation
 	instances  []*Instance
 	blobs      blobs.Frozen
+	access     access.Frozen
 	runs       []*MaintenanceRun
 }
 
@@ -109,7 +117,7 @@ type Frozen struct {
 // modules, sessions and processes. It copies no records. It counts as a write: no Apply or read may run beside it.
 func (m *Machine) Freeze() *Frozen {
 	f := &Frozen{
-		tasks: m.store.Freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(),
+		tasks: m.store.Freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(), access: m.access.Freeze(),
 		instances: slices.Clone(m.instances.Rows), runs: slices.Clone(m.runs),
 	}
 	for _, n := range m.namespaces { // order-free: sorted below
@@ -137,6 +145,7 @@ func (m *Machine) Freeze() *Frozen {
 		Records: m.counts.Records, Namespaces: int64(len(f.namespaces)), Operations: int64(len(f.operations)),
 		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.Len()), Runs: int64(len(f.runs)),
 		Floor: m.floor, Drained: m.DrainedNodes(), Level: m.level,
+		AccessTokens: int64(m.access.Len()), AccessLast: m.access.Last, AccessRev: m.access.Scalars.Rev, RootOff: m.access.RootOff,
 	}
 	return f
 }
@@ -155,6 +164,11 @@ func (f *Frozen) Records(yield func(Record) bool) {
 	}
 	if !f.yieldAnswers(yield) || !yieldAll(f.operations, yield) || !yieldAll(f.instances, yield) || !f.yieldBlobs(yield) || !yieldAll(f.runs, yield) {
 		return
+	}
+	for x := range f.access.All {
+		if !yield(&AccessToken{**x}) {
+			return
+		}
 	}
 	for t := range f.tasks.All {
 		if !yield(t) {

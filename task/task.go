@@ -1,6 +1,10 @@
 package task
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task/names"
+)
 
 // Time is an instant of the log's wall clock (SPEC C3 `now`): Unix milliseconds. 0 means "none".
 type Time int64
@@ -42,17 +46,7 @@ const (
 )
 
 func (s Status) String() string {
-	switch s {
-	case Created:
-		return "CREATED"
-	case Running:
-		return "RUNNING"
-	case Success:
-		return "SUCCESS"
-	case Failure:
-		return "FAILURE"
-	}
-	return "INVALID"
+	return names.Word(s, "INVALID", "CREATED", "RUNNING", "SUCCESS", "FAILURE")
 }
 
 // Encoding tells what the bytes of a Payload are.

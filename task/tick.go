@@ -26,6 +26,7 @@ func (c Tick) apply(m *Machine) Result {
 	m.tickOperations()
 	m.tickNamespaces()
 	m.sweep()
+	tickAccess(m)
 	changed := m.answers.Expire(int64(m.leaseNow)) || m.tickChange
 	m.tickChange = false
 	return Result{Changed: changed}

@@ -102,4 +102,33 @@ var trustMutants = []mutant{
 		Name: "client-other-cluster-taken", Dir: "api/client", In: "Client.checkCluster", Old: `case own == "" || from == own:`, New: `case own == "" || from != "":`,
 		Pkg: "./api/client", Run: "TestTokenOnEveryWay$", Why: "C2: the answer of another cluster is taken for the right one's",
 	},
+	// Access tokens in the log (A4).
+	{
+		Name: "task-revoked-speaks", Dir: "task", In: "Machine.turnedAway", Old: `c.Token != 0 && !m.access.Speaks(c.Token, int64(m.now))`, New: `false`,
+		Pkg: "./task", Run: "TestScripts$", Why: "A4: a revoked token's commands would be carried out until every node has heard of it",
+	},
+	{
+		Name: "task-refusal-kept", Dir: "task", In: "Machine.proposeKeyed", Old: `if r, no := m.turnedAway(&p.Caller); no {`, New: `if r, no := m.turnedAway(&p.Caller); no && o.Seq == 0 {`,
+		Pkg: "./task", Run: "TestScripts$", Why: "A4: a key lets a revoked token's command through",
+	},
+	{
+		Name: "task-callers-below-level", Dir: "task", In: "Machine.turnedAway", Old: `case m.level < accessLevel:`, New: `case m.level < 1:`,
+		Pkg: "./task", Run: "TestScripts$", Why: "A4: replicas of two builds would disagree (C9)",
+	},
+	{
+		Name: "access-expired-speaks", Dir: "task/access", In: "Table.Speaks", Old: `e != nil && e.token.Holds(now)`, New: `e != nil`,
+		Pkg: "./task", Run: "TestScripts$", Why: "A4: an expired token holds until a Tick",
+	},
+	{
+		Name: "access-former-for-ever", Dir: "task/access", In: "Table.Hashed", Old: `|| e.token.Hash != h && e.token.FormerUntil <= now`, New: ``,
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "A4: a secret holds longer than its overlap",
+	},
+	{
+		Name: "access-number-again", Dir: "task/access", In: "Table.New", Old: `max(t.Last, Root)+1`, New: `Root+1+uint64(t.Len())`,
+		Pkg: "./task", Run: "TestScripts$", Why: "A4: a new token would own what a revoked one made",
+	},
+	{
+		Name: "access-root-stays", Dir: "task/access", In: "Table.Speaks", Old: `return !t.RootOff`, New: `return true`,
+		Pkg: "./task", Run: "TestScripts$", Why: "A4: a root token that was turned off still speaks",
+	},
 }

@@ -59,7 +59,7 @@ func payloadRef(s *string) *task.Payload {
 
 // resolve makes the proposal for which the operation stands.
 func (s *symbols) resolve(o Op) task.Proposal {
-	return task.Proposal{Origin: task.Origin{Process: o.Process, Seq: o.Seq, Lowest: o.Lowest, Body: o.Body}, Command: s.command(o)}
+	return task.Proposal{Origin: task.Origin{Process: o.Process, Seq: o.Seq, Lowest: o.Lowest, Body: o.Body}, Caller: s.caller(o), Command: s.command(o)}
 }
 
 func (s *symbols) command(o Op) task.Command {
@@ -175,6 +175,8 @@ func (s *symbols) contents(o Op) task.Command {
 			c.Depends = append(c.Depends, s.record(p.Op))
 		}
 		return c
+	case "token", "rotate", "revoke", "root":
+		return s.access(o)
 	}
 	return s.upkeep(o)
 }

@@ -26,7 +26,7 @@ func (r *Run) compare(ps []task.Proposal, got, want []task.Result, events []task
 		r.compareExternal, r.comparePlan,
 		r.compareNextTick,
 		func() error { return r.compareEvents(events) }, func() error { return r.compareOperationEvents(events) },
-		func() error { return r.compareBlobEvents(events) },
+		func() error { return r.compareBlobEvents(events) }, func() error { return r.compareAccess(events) },
 	}
 	if r.opts.Light { // the model needs the numbers that these adopt
 		checks = []func() error{r.compareRecords, r.compareTasks, r.compareOperations, r.compareSpaces, r.compareBehaviors}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/taskrt/taskrt/internal/sim/naive"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
 )
@@ -20,6 +21,11 @@ func (r *Run) compareNextTick() error {
 	for _, o := range r.model.Operations {
 		if r.model.Working(o) {
 			wantWall = r.model.Now
+		}
+	}
+	for _, x := range r.model.Access {
+		if at := naive.TokenTime(x); at != 0 && (wantWall == 0 || at < wantWall) {
+			wantWall = at
 		}
 	}
 	for _, t := range r.model.Tasks {

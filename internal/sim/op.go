@@ -96,6 +96,12 @@ type Op struct {
 	Max   int64    `json:"max,omitempty"`
 	Noted bool     `json:"noted,omitempty"` // activate: as a node does whose module is in the blob store
 
+	// Access tokens: Size has the roles, Group a pattern, Delay a TTL or an overlap, Hello a number.
+	Name   string `json:"name,omitempty"`
+	Secret string `json:"secret,omitempty"` // "-": of a wrong length
+	By     string `json:"by,omitempty"`     // the caller: an access token's name, "root", or somebody unknown
+	Route  bool   `json:"route,omitempty"`  // the caller says from where and by which route
+
 	Module    string   `json:"module,omitempty"`
 	Behaviors []Policy `json:"behaviors,omitempty"`
 }

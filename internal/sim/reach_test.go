@@ -114,6 +114,9 @@ const mostSeeds = 120
 
 // reach names what a run must meet.
 var reach = []string{
+	"task.CreateToken ", "task.CreateToken token_exists", "task.CreateToken invalid_command", "task.CreateToken token_revoked",
+	"task.RotateToken ", "task.RotateToken token_exists", "task.RotateToken token_not_found", "task.RotateToken invalid_command",
+	"task.RevokeToken ", "task.RevokeToken token_not_found", "task.SetRoot ", "task.Submit token_revoked", "keyed token_revoked",
 	"submit 0 created", "submit 0 existing", "submit 0 existing_other_params", "submit 2 updated", "submit 2 existing",
 	"submit 3 updated", "submit 3 existing", "submit 3 existing_other_params",
 	"task.Submit namespace_not_found", "task.Submit behavior_not_found", "task.Submit other_behavior",

@@ -51,6 +51,8 @@ type Run struct {
 	index    uint64
 	history  *history
 	symbols  *symbols
+
+	accessRev uint64 // of the access tokens, after the last entry
 }
 
 const (

@@ -23,13 +23,13 @@ const (
 	All = Read | Submit | Work | Deploy | Operate | Admin
 )
 
-// names are the names of the roles, in the order of their bits.
-var names = [...]string{"read", "submit", "work", "deploy", "operate", "admin"}
+// names returns the names of the roles, in the order of their bits.
+func names() [6]string { return [...]string{"read", "submit", "work", "deploy", "operate", "admin"} }
 
 // Names lists the roles of the set, in the order in which they are defined.
 func (r Roles) Names() []string {
 	var list []string
-	for i, name := range names {
+	for i, name := range names() {
 		if r&(1<<i) != 0 {
 			list = append(list, name)
 		}
@@ -42,7 +42,8 @@ func (r Roles) String() string { return strings.Join(r.Names(), ",") }
 
 // Role returns the role of a name.
 func Role(name string) (Roles, bool) {
-	i := slices.Index(names[:], name)
+	all := names()
+	i := slices.Index(all[:], name)
 	return 1 << max(i, 0), i >= 0
 }
 

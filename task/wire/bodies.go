@@ -17,7 +17,8 @@ type Bodies struct {
 // body is where in data a command is.
 type body struct{ kind, from, to uint32 }
 
-// maxEnvelope is the length of the longest envelope: an array of five numbers, the first of which is less than 256.
+// maxEnvelope is the length of the longest envelope without a caller: an array of five numbers, the first of which is less than 256. A
+// caller takes some bytes more, which no limit counts.
 const maxEnvelope = 1 + 2 + 4*9
 
 // Pack encodes the first of the commands, as many as fit. fits is asked with every command, the first one included: how many bytes it
@@ -67,8 +68,8 @@ func appendPreamble(b []byte, h task.Header, commands int) []byte {
 	return head.AppendUint(b, uint64(commands))
 }
 
-// Append appends a command to an entry.
-func (b Bodies) Append(entry []byte, i int, o task.Origin) []byte {
+// Append appends a command to an entry. The proposal says where it came from.
+func (b Bodies) Append(entry []byte, i int, p *task.Proposal) []byte {
 	one := b.each[i]
-	return append(appendEnvelope(entry, uint64(one.kind), o), b.data[one.from:one.to]...)
+	return append(appendEnvelope(entry, uint64(one.kind), p.Origin, &p.Caller), b.data[one.from:one.to]...)
 }

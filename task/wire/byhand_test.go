@@ -86,7 +86,8 @@ func decodeByLibrary(b []byte) (h task.Header, ps []task.Proposal, err error) {
 		if len(rest) == 0 {
 			return h, nil, ErrMalformed
 		}
-		kind, origin, body, err := decodeEnvelope(rest)
+		var one task.Proposal
+		kind, body, err := decodeEnvelope(rest, &one)
 		if err != nil {
 			return h, nil, malformed(err)
 		}
@@ -95,7 +96,8 @@ func decodeByLibrary(b []byte) (h task.Header, ps []task.Proposal, err error) {
 			return h, nil, err
 		}
 		rest = after
-		ps = append(ps, task.Proposal{Origin: origin, Command: c})
+		one.Command = c
+		ps = append(ps, one)
 	}
 	if len(rest) > 0 {
 		return h, nil, ErrMalformed

@@ -50,6 +50,10 @@ const (
 	kindEndPurge           uint64 = 38
 	kindRaiseLevel         uint64 = 39
 	kindCrashSession       uint64 = 40
+	kindCreateToken        uint64 = 41
+	kindRevokeToken        uint64 = 42
+	kindRotateToken        uint64 = 43
+	kindSetRoot            uint64 = 44
 )
 
 func kindOf(c task.Command) (uint64, error) {
@@ -134,6 +138,14 @@ func kindOf(c task.Command) (uint64, error) {
 		return kindRaiseLevel, nil
 	case task.CrashSession:
 		return kindCrashSession, nil
+	case task.CreateToken:
+		return kindCreateToken, nil
+	case task.RevokeToken:
+		return kindRevokeToken, nil
+	case task.RotateToken:
+		return kindRotateToken, nil
+	case task.SetRoot:
+		return kindSetRoot, nil
 	}
 	return 0, fmt.Errorf("%w: %T (commands are values, not pointers)", ErrUnknownCommand, c)
 }
@@ -221,6 +233,14 @@ func decodeCommand(kind uint64, b []byte) (task.Command, []byte, error) {
 		return decode[task.RaiseLevel](b)
 	case kindCrashSession:
 		return decode[task.CrashSession](b)
+	case kindCreateToken:
+		return decode[task.CreateToken](b)
+	case kindRevokeToken:
+		return decode[task.RevokeToken](b)
+	case kindRotateToken:
+		return decode[task.RotateToken](b)
+	case kindSetRoot:
+		return decode[task.SetRoot](b)
 	}
 	return nil, nil, fmt.Errorf("%w: number %d", ErrUnknownCommand, kind)
 }
@@ -263,6 +283,8 @@ func longest(c task.Command) int {
 		return longestInDropOperations(&c)
 	case task.CrashSession:
 		return longestInCrashSession(&c)
+	case task.CreateToken:
+		return longestInCreateToken(&c)
 	}
 	return 0
 }
@@ -298,6 +320,8 @@ func longestInBehavior(x *task.Behavior) (n int) {
 func longestInBlobs(x *task.Blobs) int { return len(x.Named) }
 
 func longestInCrashSession(x *task.CrashSession) int { return len(x.Tokens) }
+
+func longestInCreateToken(x *task.CreateToken) int { return max(len(x.Namespaces), len(x.Behaviors)) }
 
 func longestInDropBlobs(x *task.DropBlobs) int { return len(x.Digests) }
 

@@ -37,6 +37,7 @@ const (
 	tagInstance
 	tagBlob
 	tagMaintenanceRun
+	tagAccessToken
 )
 
 func tagOf(r task.Record) (byte, error) {
@@ -69,6 +70,8 @@ func tagOf(r task.Record) (byte, error) {
 		return tagBlob, nil
 	case *task.MaintenanceRun:
 		return tagMaintenanceRun, nil
+	case *task.AccessToken:
+		return tagAccessToken, nil
 	}
 	return 0, fmt.Errorf("wire: unknown record %T", r)
 }
@@ -114,6 +117,8 @@ func decodeRecord(tag byte, body []byte, shared *names) (task.Record, error) {
 		r = new(task.Blob)
 	case tagMaintenanceRun:
 		r = new(task.MaintenanceRun)
+	case tagAccessToken:
+		r = new(task.AccessToken)
 	default:
 		return nil, fmt.Errorf("%w: snapshot record with the unknown tag %d", ErrMalformed, tag)
 	}

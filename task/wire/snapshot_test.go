@@ -68,6 +68,10 @@ func machine(t testing.TB, tasks int) *task.Machine {
 // others adds records of the kinds that are not about single tasks.
 func others(apply func(task.Command) task.Result, m *task.Machine) {
 	digest := strings.Repeat("0f", 32)
+	apply(task.RaiseLevel{Level: 2})
+	apply(task.CreateToken{Name: "token", Roles: 3, Namespaces: []string{"*"}, Behaviors: []string{"a*", "b"}, Hash: []byte(digest)[:32], TTL: 1 << 40, Rate: 7})
+	apply(task.RotateToken{Name: "token", Hash: []byte(digest)[1:33], Overlap: 1 << 30})
+	apply(task.SetRoot{Off: true})
 	apply(task.NoteBlob{Digest: digest, Size: 3})
 	apply(task.NoteBlob{Digest: digest, Size: 3, Ready: true})
 	apply(task.PutNamespace{Name: "shop", Create: true, Quota: &task.Quota{MaxTasks: 1 << 40, SubmitsPerSecond: 9}, Retention: &task.Retention{Failure: -1}})

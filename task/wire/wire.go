@@ -120,47 +120,88 @@ type keyedEnvelope struct {
 	Body    uint64
 }
 
-// keyedArray is the first byte of a keyedEnvelope: an array of five (RFC 8949, 3).
-const keyedArray = 0x85
+// calledEnvelope is the envelope of a command that names its caller (SPEC A4): another element more. Only a cluster of level 2 has it.
+type calledEnvelope struct {
+	_       struct{} `cbor:",toarray"`
+	Kind    uint64
+	Process uint64
+	Seq     uint64
+	Lowest  uint64
+	Body    uint64
+	Caller  struct {
+		_     struct{} `cbor:",toarray"`
+		Token uint64
+		From  string
+		Route string
+		To    string
+	}
+}
 
-// appendEnvelope writes what MarshalToBuffer writes for an envelope or a keyedEnvelope.
-func appendEnvelope(b []byte, kind uint64, o task.Origin) []byte {
+// keyedArray and calledArray are the first bytes of a keyedEnvelope and a calledEnvelope: arrays of five and six (RFC 8949, 3).
+const (
+	keyedArray  = 0x85
+	calledArray = 0x86
+)
+
+// appendEnvelope writes what MarshalToBuffer writes for an envelope, a keyedEnvelope or a calledEnvelope.
+func appendEnvelope(b []byte, kind uint64, o task.Origin, c *task.Caller) []byte {
+	called := *c != task.Caller{}
 	n := uint64(4)
-	if o.Body != 0 {
+	switch {
+	case called:
+		n = 6
+	case o.Body != 0:
 		n = 5
 	}
 	b = head.AppendUint(head.Append(b, head.Array, n), kind)
 	b = head.AppendUint(head.AppendUint(head.AppendUint(b, o.Process), o.Seq), o.Lowest)
-	if o.Body != 0 {
+	if n > 4 {
 		b = head.AppendUint(b, o.Body)
+	}
+	if called {
+		b = head.AppendUint(head.Append(b, head.Array, 4), c.Token)
+		b = head.AppendText(head.AppendText(head.AppendText(b, c.From), c.Route), c.Target)
 	}
 	return b
 }
 
 // envelope reads what appendEnvelope wrote.
-func (r *reader) envelope() (kind uint64, o task.Origin) {
+func (r *reader) envelope(p *task.Proposal) (kind uint64) {
 	n := r.head(head.Array)
 	kind = r.uint()
-	o = task.Origin{Process: r.uint(), Seq: r.uint(), Lowest: r.uint()}
-	switch n {
-	case 4:
-	case 5:
-		o.Body = r.uint()
-	default:
+	p.Origin = task.Origin{Process: r.uint(), Seq: r.uint(), Lowest: r.uint()}
+	if n < 4 || n > 6 {
 		r.bad = true
 	}
-	return kind, o
+	if n > 4 {
+		p.Origin.Body = r.uint()
+	}
+	if n > 5 {
+		r.bad = r.bad || r.head(head.Array) != 4
+		p.Caller = task.Caller{Token: r.uint(), From: r.name(), Route: r.name(), Target: r.text()}
+	}
+	return kind
 }
 
-func decodeEnvelope(b []byte) (kind uint64, o task.Origin, rest []byte, err error) {
-	if b[0] == keyedArray {
+// decodeEnvelope is envelope by the library.
+func decodeEnvelope(b []byte, p *task.Proposal) (kind uint64, rest []byte, err error) {
+	switch b[0] {
+	case keyedArray:
 		var e keyedEnvelope
 		rest, err = cborModes.strict.UnmarshalFirst(b, &e)
-		return e.Kind, task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest, Body: e.Body}, rest, err
+		p.Origin = task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest, Body: e.Body}
+		return e.Kind, rest, err
+	case calledArray:
+		var e calledEnvelope
+		rest, err = cborModes.strict.UnmarshalFirst(b, &e)
+		p.Origin = task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest, Body: e.Body}
+		p.Caller = task.Caller{Token: e.Caller.Token, From: e.Caller.From, Route: e.Caller.Route, Target: e.Caller.To}
+		return e.Kind, rest, err
 	}
 	var e envelope
 	rest, err = cborModes.strict.UnmarshalFirst(b, &e)
-	return e.Kind, task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest}, rest, err
+	p.Origin = task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest}
+	return e.Kind, rest, err
 }
 
 // scratch holds buffers in which entries grow: what EncodeEntry returns has the size that it needs.
@@ -179,7 +220,7 @@ func EncodeEntry(h task.Header, ps []task.Proposal) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
 		}
-		if b, err = appendBody(appendEnvelope(b, kind, ps[i].Origin), ps[i].Command); err != nil {
+		if b, err = appendBody(appendEnvelope(b, kind, ps[i].Origin, &ps[i].Caller), ps[i].Command); err != nil {
 			return nil, fmt.Errorf("wire: proposal %d: %w", i, err)
 		}
 	}
@@ -251,9 +292,10 @@ const minProposal = 6
 // length.
 func (r *reader) proposal(b []byte) (p task.Proposal, rest []byte, err error) {
 	r.b, r.bad = b, false
-	kind, origin := r.envelope()
+	kind := r.envelope(&p)
 	if r.bad {
-		if kind, origin, r.b, err = decodeEnvelope(b); err != nil {
+		p = task.Proposal{}
+		if kind, r.b, err = decodeEnvelope(b, &p); err != nil {
 			return p, nil, malformed(err)
 		}
 	}
@@ -266,7 +308,8 @@ func (r *reader) proposal(b []byte) (p task.Proposal, rest []byte, err error) {
 		}
 	}
 	r.kind, r.length = kind, len(body)-len(r.b)
-	return task.Proposal{Origin: origin, Command: c}, r.b, nil
+	p.Command = c
+	return p, r.b, nil
 }
 
 // EncodeProposals encodes commands for the leader: an entry without clocks, which the leader stamps. The bodies are those of the commands.
@@ -277,7 +320,7 @@ func EncodeProposals(ps []task.Proposal, bodies Bodies) []byte {
 	}
 	b := Begin(task.Header{}, len(ps), bytes)
 	for i := range ps {
-		b = bodies.Append(b, i, ps[i].Origin)
+		b = bodies.Append(b, i, &ps[i])
 	}
 	return b
 }

@@ -73,7 +73,16 @@ func commands() []task.Command {
 func proposals() []task.Proposal {
 	var ps []task.Proposal
 	for i, c := range commands() {
-		ps = append(ps, task.Proposal{Command: c, Origin: task.Origin{Process: uint64(i), Seq: 1 << 60, Lowest: uint64(i % 2)}})
+		p := task.Proposal{Command: c, Origin: task.Origin{Process: uint64(i), Seq: 1 << 60, Lowest: uint64(i % 2)}}
+		switch i % 4 {
+		case 1:
+			p.Origin.Body = uint64(i)
+		case 2:
+			p.Caller.Token = uint64(i)
+		case 3:
+			p.Caller = task.Caller{Token: 1 << 40, From: "10.0.0.1", Route: "POST /v1/tasks", Target: "t"}
+		}
+		ps = append(ps, p)
 	}
 	return ps
 }

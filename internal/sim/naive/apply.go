@@ -57,9 +57,17 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 	return m.keepHouse(c, got)
 }
 
-// keepHouse carries out a command of namespaces, blobs and maintenance.
+// keepHouse carries out a command of access tokens, namespaces, blobs and maintenance.
 func (m *Model) keepHouse(c task.Command, got task.Result) task.Result {
 	switch c := c.(type) {
+	case task.CreateToken: // A4
+		return m.createToken(c, got)
+	case task.RotateToken: // A4
+		return m.rotateToken(c, got)
+	case task.RevokeToken: // A4
+		return m.revokeToken(c)
+	case task.SetRoot: // A4
+		return m.setRoot(c)
 	case task.NoteBlob: // M3
 		return m.noteBlob(c)
 	case task.DropBlobs: // M3

@@ -33,6 +33,9 @@ type Model struct {
 	Nameless       []task.StoreRecord // taken up by an import in this entry: the simulator gives them their IDs
 	Dropped        map[string]bool    // digests whose files may go since this entry
 	Runs           []task.MaintenanceRun
+	Access         map[string]*task.AccessToken // by name (A4)
+	RootOff        bool
+	Told           map[string]bool // names of access tokens that this entry changed; "": the root token was turned off or on
 	Adopt          func(k task.Key, real *task.Task)
 	AdoptOperation func(k task.Key, real *task.Operation)
 	AdoptSpace     func(name string, real *task.Namespace)
@@ -53,7 +56,9 @@ type Model struct {
 	bornOps     map[task.Key]int
 	retried     map[task.Key]int // when an operation was retried last
 	clock       int
-	before      int // clock at the start of the entry
+	before      int    // clock at the start of the entry
+	tokens      uint64 // access tokens made so far
+	caller      uint64 // whose command is being applied
 	processes   map[uint64]*process
 	keys        map[uint64]*clientKey
 }
@@ -83,14 +88,14 @@ func New(limits Limits) *Model {
 		born: map[task.Key]int{}, written: map[task.Key]int{}, bornOps: map[task.Key]int{}, retried: map[task.Key]int{},
 		Tasks: map[task.Key]*task.Task{}, Sessions: map[uint64]task.Session{}, Behaviors: map[task.Key]*task.Behavior{},
 		Modules: map[string]*task.Module{}, Drained: map[string]bool{}, Records: map[uint64]*task.StoreRecord{},
-		Jitter: map[task.Key][2]task.Time{}, limits: limits, finishes: map[task.Key]string{},
+		Access: map[string]*task.AccessToken{}, Jitter: map[task.Key][2]task.Time{}, limits: limits, finishes: map[task.Key]string{},
 		processes: map[uint64]*process{}, keys: map[uint64]*clientKey{},
 	}
 }
 
 // Apply applies one entry and predicts the results. got are the machine's results, from which numbers are adopted.
 func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (want []task.Result) {
-	m.Dropped, m.Nameless = map[string]bool{}, nil
+	m.Dropped, m.Nameless, m.Told = map[string]bool{}, nil, map[string]bool{}
 	m.index, m.struck, m.Halted, m.steps, m.before = h.Index, false, map[uint64]bool{}, m.limits.Steps, m.clock
 	for _, t := range m.Tasks {
 		m.struck = m.struck || t.NotBefore > m.Now && t.NotBefore <= h.Now

@@ -25,7 +25,7 @@ func (m *Model) propose(p task.Proposal, got task.Result) task.Result {
 	if o.Body != 0 {
 		return m.keyed(p, got)
 	} else if o.Process == 0 {
-		return m.apply(p.Command, got)
+		return m.asked(p, got)
 	}
 	if pr == nil && o.Lowest != 1 || pr != nil && o.Seq < pr.lowest || o.Seq < o.Lowest {
 		return task.Result{Code: task.OriginForgotten}
@@ -36,11 +36,21 @@ func (m *Model) propose(p task.Proposal, got task.Result) task.Result {
 	pr.used, pr.lowest = m.LeaseNow, max(pr.lowest, o.Lowest)
 	maps.DeleteFunc(pr.answers, func(seq uint64, _ task.Result) bool { return seq < pr.lowest })
 	if _, ok := pr.answers[o.Seq]; !ok {
-		r := m.apply(p.Command, got)
-		r.Index = m.index
+		r := m.asked(p, got)
+		if r.Index = m.index; r.Code == task.TokenRevoked { // it may be sent again
+			return r
+		}
 		pr.answers[o.Seq] = r
 	}
 	return pr.answers[o.Seq]
+}
+
+// asked is apply, if the caller has a say.
+func (m *Model) asked(p task.Proposal, got task.Result) task.Result {
+	if m.turnedAway(p.Caller) {
+		return task.Result{Code: task.TokenRevoked}
+	}
+	return m.apply(p.Command, got)
 }
 
 // keyed handles a client's Idempotency-Key: the same request gets the same answers for an hour, whichever node brings it.
@@ -52,6 +62,10 @@ func (m *Model) keyed(p task.Proposal, got task.Result) task.Result {
 		if r, ok := k.answers[o.Seq]; ok {
 			return r
 		}
+	}
+	if m.turnedAway(p.Caller) {
+		return task.Result{Code: task.TokenRevoked}
+	} else if k != nil {
 	} else if len(m.keys) >= m.limits.Keys {
 		return task.Result{Code: task.KeysExhausted}
 	} else if o.Seq != o.Lowest { // the middle of a request whose beginning is forgotten

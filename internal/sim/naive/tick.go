@@ -56,6 +56,7 @@ func (m *Model) tick() task.Result {
 		m.remove(name(crowd[0]))
 		m.struck = true
 	}
+	m.tickTokens()
 	r := task.Result{Changed: m.forget() || m.struck}
 	m.struck = false
 	return r

@@ -1,0 +1,51 @@
+package sim
+
+import (
+	"crypto/sha256"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// caller finds the access token that a command names by its name, as it is after the last entry.
+func (s *symbols) caller(o Op) (c task.Caller) {
+	switch {
+	case o.By == "":
+		return c
+	case o.By == "root":
+		c.Token = task.RootToken
+	default:
+		c.Token = 1000 // nobody's
+		if s.last != nil {
+			if x := s.last.Access().Named(o.By); x != nil {
+				c.Token = x.Number
+			}
+		}
+	}
+	if o.Route {
+		c.From, c.Route, c.Target = "10.0.0.1", "POST /v1/"+o.Verb, o.ID
+	}
+	return c
+}
+
+// access makes commands about access tokens.
+func (s *symbols) access(o Op) task.Command {
+	var secret []byte
+	if sum := sha256.Sum256([]byte(o.Secret)); o.Secret == "-" {
+		secret = sum[:31]
+	} else if o.Secret != "" {
+		secret = sum[:]
+	}
+	switch o.Verb {
+	case "token":
+		c := task.CreateToken{Name: o.Name, Roles: uint64(o.Size), Behaviors: []string{"*"}, Hash: secret, TTL: o.Delay}
+		if o.Group != "" {
+			c.Namespaces = []string{o.Group, "_system"}
+		}
+		return c
+	case "rotate":
+		return task.RotateToken{Name: o.Name, Number: o.Hello, Hash: secret, Overlap: o.Delay}
+	case "revoke":
+		return task.RevokeToken{Name: o.Name, Number: o.Hello}
+	}
+	return task.SetRoot{Off: o.On}
+}

@@ -1,0 +1,50 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// accessNames are the names of access tokens; some are wrong.
+var accessNames = []string{"ann", "bob", "ci.deploy", "ann", "bob", "ci.deploy", "root", "x", "Ann"}
+
+// access makes a command about access tokens (SPEC A4).
+func (g *generator) access(*Run) Op {
+	o := Op{Name: pick(g, accessNames), Secret: pick(g, []string{"one", "two", "three", "four", "five", "six", "", "-"})}
+	switch n := g.rng.IntN(20); {
+	case n < 9:
+		o.Verb, o.Size, o.Group = "token", int64(1+g.rng.IntN(63)), pick(g, []string{"*", "blue-*", "default"})
+		if g.percent(50) {
+			o.Delay = task.Millis(g.rng.Int64N(20_000))
+		}
+		if g.percent(4) {
+			o.Size, o.Delay, o.Group = pick(g, []int64{0, 64, 1 << 20}), -1, ""
+		}
+	case n < 14:
+		o.Verb = "rotate"
+		if g.percent(60) {
+			o.Delay = task.Millis(g.rng.Int64N(9000))
+		}
+	case n < 18:
+		o.Verb = "revoke"
+	default:
+		o.Verb, o.On = "root", g.percent(40)
+	}
+	if o.Verb != "token" && g.percent(10) {
+		o.Hello = 1 + g.rng.Uint64N(20)
+	}
+	return o
+}
+
+// by says who asks for a command: mostly nobody in particular.
+func (g *generator) by(o Op) Op {
+	if slices.Contains([]string{"assign", "renew", "tick", "open", "close", "crash"}, o.Verb) || !g.percent(15) {
+		return o
+	}
+	if o.By = pick(g, accessNames[:4]); g.percent(20) {
+		o.By = pick(g, []string{"root", "root", "nobody"})
+	}
+	o.Route = g.percent(20)
+	return o
+}

@@ -1,0 +1,139 @@
+package naive
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// turnedAway is A4: nobody speaks for an access token that was revoked, has expired, or is turned off.
+func (m *Model) turnedAway(c task.Caller) bool {
+	m.caller = c.Token
+	return m.RootOff && c.Token == 1 || c.Token > 1 && m.Token(c.Token) == nil
+}
+
+// Token returns the access token with a number, unless it has expired; nil: there is none.
+func (m *Model) Token(number uint64) *task.AccessToken {
+	for _, x := range m.Access {
+		if x.Number == number && (x.Expires == 0 || x.Expires > int64(m.Now)) {
+			return x
+		}
+	}
+	return nil
+}
+
+// secretWrong says what is wrong with the hash of a new secret.
+func (m *Model) secretWrong(hash []byte, length task.Millis) (no []task.Code) {
+	if len(hash) != 32 || bytes.Equal(hash, make([]byte, 32)) || length < 0 {
+		return []task.Code{task.InvalidCommand}
+	}
+	for _, x := range m.Access {
+		if bytes.Equal(x.Hash[:], hash) || bytes.Equal(x.Former[:], hash) {
+			no = append(no, task.TokenExists)
+		}
+	}
+	return no
+}
+
+func (m *Model) createToken(c task.CreateToken, got task.Result) task.Result {
+	no := m.secretWrong(c.Hash, c.TTL)
+	name := strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == "" && len(c.Name) > 2 && c.Name[0] >= 'a'
+	if !name || c.Name == "root" || c.Roles == 0 || c.Roles >= 64 || c.Rate < 0 || len(c.Namespaces) == 0 || len(c.Behaviors) == 0 {
+		no = append(no, task.InvalidCommand)
+	}
+	if m.Access[c.Name] != nil {
+		no = append(no, task.TokenExists)
+	}
+	if len(no) > 0 {
+		return oneOf(got, no...)
+	}
+	var x task.AccessToken
+	m.tokens++
+	x.Number, x.Name, x.Rate, x.CreatedAt, x.CreatedBy = m.tokens+1, c.Name, c.Rate, int64(m.Now), m.caller
+	assign(&x.Grant.Roles, c.Roles)
+	x.Grant.Namespaces, x.Grant.Behaviors = c.Namespaces, c.Behaviors
+	copy(x.Hash[:], c.Hash)
+	if c.TTL > 0 {
+		x.Expires = int64(m.Now) + int64(c.TTL)
+	}
+	if by := m.Token(m.caller); by != nil {
+		x.Creator = by.Name
+	} else if m.caller == 1 {
+		x.Creator = "root"
+	}
+	return m.keepToken(&x)
+}
+
+func assign[T ~uint16](to *T, v uint64) { *to = T(v) }
+
+func (m *Model) rotateToken(c task.RotateToken, got task.Result) task.Result {
+	old := m.Access[c.Name]
+	if old == nil || c.Number != 0 && c.Number != old.Number {
+		return task.Result{Code: task.TokenNotFound}
+	} else if no := m.secretWrong(c.Hash, c.Overlap); len(no) > 0 {
+		return oneOf(got, no...)
+	}
+	x := *old
+	clear(x.Former[:])
+	if x.FormerUntil, x.RotatedAt = 0, int64(m.Now); c.Overlap > 0 {
+		x.Former, x.FormerUntil = x.Hash, int64(m.Now)+int64(c.Overlap)
+	}
+	copy(x.Hash[:], c.Hash)
+	return m.keepToken(&x)
+}
+
+func (m *Model) revokeToken(c task.RevokeToken) task.Result {
+	if old := m.Access[c.Name]; old == nil || c.Number != 0 && c.Number != old.Number {
+		return task.Result{Code: task.TokenNotFound}
+	}
+	delete(m.Access, c.Name)
+	m.Told[c.Name] = true
+	return task.Result{Changed: true}
+}
+
+func (m *Model) keepToken(x *task.AccessToken) task.Result {
+	m.Access[x.Name], m.Told[x.Name] = x, true
+	return task.Result{Changed: true}
+}
+
+func (m *Model) setRoot(c task.SetRoot) task.Result {
+	changed := m.RootOff != c.Off
+	if m.RootOff = c.Off; changed {
+		m.Told[""] = true
+	}
+	return task.Result{Changed: changed}
+}
+
+// TokenTime returns when something of an access token ends by itself; 0: never.
+func TokenTime(x *task.AccessToken) task.Time {
+	if x.FormerUntil == 0 || x.Expires != 0 && x.Expires < x.FormerUntil {
+		return task.Time(x.Expires)
+	}
+	return task.Time(x.FormerUntil)
+}
+
+// tickTokens ends what of access tokens has had its time: some of it in each Tick.
+func (m *Model) tickTokens() {
+	for range m.limits.Sweep {
+		due := slices.DeleteFunc(slices.Collect(maps.Values(m.Access)), func(x *task.AccessToken) bool {
+			return TokenTime(x) == 0 || TokenTime(x) > m.Now
+		})
+		if len(due) == 0 {
+			return
+		}
+		x := *slices.MinFunc(due, func(a, b *task.AccessToken) int {
+			return cmp.Or(cmp.Compare(TokenTime(a), TokenTime(b)), cmp.Compare(a.Number, b.Number))
+		})
+		if m.struck = true; x.Expires != 0 && x.Expires <= int64(m.Now) {
+			m.revokeToken(task.RevokeToken{Name: x.Name})
+			continue
+		}
+		clear(x.Former[:])
+		x.FormerUntil = 0
+		m.keepToken(&x)
+	}
+}

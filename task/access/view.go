@@ -1,0 +1,55 @@
+package access
+
+// Caller is who asked for a command of the log (SPEC A4). The zero Caller is the cluster itself, or anybody in a cluster that is open.
+type Caller struct {
+	Token uint64 // number of the access token
+
+	// These say from where, by which route and on what a change is made that is recorded; else they are "".
+	From, Route, Target string
+}
+
+// View reads a Table at an instant. It is good until the next write.
+type View struct {
+	table *Table
+	now   int64
+}
+
+// View returns the tokens for reading, as they are at a time.
+func (t *Table) View(now int64) View { return View{t, now} }
+
+// Now is the instant, in Unix milliseconds of the log's clock.
+func (v View) Now() int64 { return v.now }
+
+// Rev is the rev of the last change of any token, or of the root token's switch. A token that expires changes it when a Tick has seen that.
+func (v View) Rev() uint64 { return v.table.Scalars.Rev }
+
+// RootOff reports whether the root token is turned off.
+func (v View) RootOff() bool { return v.table.RootOff }
+
+// Hashed returns the token that a secret with this hash opens now, or nil.
+func (v View) Hashed(h Hash) *Token { return v.table.Hashed(h, v.now) }
+
+// Numbered returns the token with a number, expired or not, or nil.
+func (v View) Numbered(number uint64) *Token { return v.table.Numbered(number) }
+
+// Named returns the token of a name, expired or not, or nil.
+func (v View) Named(name string) *Token { return v.table.Named(name) }
+
+// After yields the tokens behind a name, in the order of their names; "": all of them.
+func (v View) After(name string) func(yield func(*Token) bool) { return v.table.After(name) }
+
+// Speaks reports whether a command of this caller would be carried out now.
+func (v View) Speaks(number uint64) bool { return v.table.Speaks(number, v.now) }
+
+// Name returns the name of the token with a number; "" if there is none.
+func (v View) Name(number uint64) string { return v.table.name(number) }
+
+func (t *Table) name(number uint64) string {
+	if x := t.Numbered(number); x != nil {
+		return x.Name
+	}
+	if number == Root {
+		return RootName
+	}
+	return ""
+}

@@ -1,0 +1,138 @@
+package task
+
+import "github.com/taskrt/taskrt/task/access"
+
+// AccessToken is an access token as a record of a snapshot (SPEC A4). The word token alone means that of a lease here.
+type AccessToken struct{ access.Token }
+
+// Caller is who asked for a command.
+type Caller = access.Caller
+
+// RootToken is the number of the root token, as a Caller's.
+const RootToken = access.Root
+
+// accessLevel is the feature level that brought access tokens, callers and creators.
+const accessLevel = 2
+
+// CreateToken makes an access token. Its proposer has seen that the caller may give all this away.
+type CreateToken struct {
+	Name       string   `cbor:"1,keyasint"`
+	Roles      uint64   `cbor:"2,keyasint"` // of access.Roles
+	Namespaces []string `cbor:"3,keyasint"` // patterns
+	Behaviors  []string `cbor:"4,keyasint"` // patterns
+	Hash       []byte   `cbor:"5,keyasint"` // SHA-256 of the secret
+	TTL        Millis   `cbor:"6,keyasint,omitempty"`
+	Rate       int64    `cbor:"7,keyasint,omitempty"`
+}
+
+func (CreateToken) level() uint64 { return accessLevel }
+
+func (c CreateToken) apply(m *Machine) Result {
+	x, r := m.access.New(access.Token{
+		Name: c.Name, Grant: access.Grant{Roles: access.Roles(min(c.Roles, 1<<16-1)), Namespaces: c.Namespaces, Behaviors: c.Behaviors},
+		Rate: c.Rate, CreatedAt: int64(m.now), CreatedBy: m.caller,
+	}, c.Hash, int64(c.TTL))
+	return putAccess(m, x, r)
+}
+
+// RevokeToken ends an access token.
+type RevokeToken struct {
+	Name   string `cbor:"1,keyasint"`
+	Number uint64 `cbor:"2,keyasint,omitempty"` // 0: whichever has the name
+}
+
+func (RevokeToken) level() uint64 { return accessLevel }
+
+func (c RevokeToken) apply(m *Machine) Result {
+	x, r := m.access.Find(c.Name, c.Number)
+	if x == nil {
+		return accessRefused(r)
+	}
+	return dropAccess(m, x)
+}
+
+// RotateToken gives an access token another secret.
+type RotateToken struct {
+	Name    string `cbor:"1,keyasint"`
+	Number  uint64 `cbor:"2,keyasint,omitempty"` // 0: whichever has the name
+	Hash    []byte `cbor:"3,keyasint"`           // SHA-256 of the new secret
+	Overlap Millis `cbor:"4,keyasint,omitempty"` // how long the present secret holds, too
+}
+
+func (RotateToken) level() uint64 { return accessLevel }
+
+func (c RotateToken) apply(m *Machine) Result {
+	x, r := m.access.Rotated(c.Name, c.Number, c.Hash, int64(c.Overlap), int64(m.now))
+	return putAccess(m, x, r)
+}
+
+// SetRoot turns the root token off, or on again.
+type SetRoot struct {
+	Off bool `cbor:"1,keyasint,omitempty"`
+}
+
+func (SetRoot) level() uint64 { return accessLevel }
+
+func (c SetRoot) apply(m *Machine) Result {
+	if c.Off == m.access.RootOff {
+		return Result{}
+	}
+	m.rev++
+	m.access.SetRoot(c.Off, m.rev)
+	m.emit(Event{Kind: AccessChanged})
+	return Result{Changed: true}
+}
+
+// turnedAway returns the refusal of a command whose caller has no say any more. It changes nothing and is not kept as an answer: the token
+// may hold again, and the command may be sent again with another one.
+func (m *Machine) turnedAway(c *Caller) (Result, bool) {
+	switch m.caller = c.Token; {
+	case *c == Caller{}:
+		return Result{}, false
+	case m.level < accessLevel:
+		return m.stamped(refuse(LevelTooLow, "the cluster's feature level knows no callers yet")), true
+	case c.Token != 0 && !m.access.Speaks(c.Token, int64(m.now)):
+		return m.stamped(refuse(TokenRevoked, "the access token was revoked, has expired, or is turned off")), true
+	}
+	return Result{}, false
+}
+
+// Access returns the access tokens for reading.
+func (m *Machine) Access() access.View { return m.access.View(int64(m.now)) }
+
+func accessRefused(r access.Refusal) Result {
+	return Result{Code: Code(r.Code), Field: r.Field, Message: r.Why}
+}
+
+func putAccess(m *Machine, x *access.Token, r access.Refusal) Result {
+	if x == nil {
+		return accessRefused(r)
+	}
+	m.rev++
+	x.Rev = m.rev
+	m.access.Put(x)
+	m.emit(Event{Kind: AccessChanged, Access: x})
+	return Result{Changed: true}
+}
+
+func dropAccess(m *Machine, x *access.Token) Result {
+	m.rev++
+	m.access.Remove(x, m.rev)
+	m.emit(Event{Kind: AccessRemoved, Access: x})
+	return Result{Changed: true}
+}
+
+// tickAccess ends the tokens, and the former secrets, whose time has come; the next Tick goes on.
+func tickAccess(m *Machine) {
+	for range m.limits.Sweep {
+		was, next := m.access.Due(int64(m.now))
+		if was == nil {
+			return
+		}
+		if m.tickChange = true; next == nil {
+			dropAccess(m, was)
+		} else {
+			putAccess(m, next, access.Refusal{})
+		}
+	}
+}

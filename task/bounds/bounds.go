@@ -1,0 +1,55 @@
+// Package bounds says how much a state machine keeps, and how much one entry of the log does.
+package bounds
+
+import "github.com/taskrt/taskrt/task/hash"
+
+// Limit bounds what the machine keeps. It is part of the state and travels in snapshots, so all replicas of a cluster
+// have the same limits, whatever their builds say.
+type Limit struct {
+	Finals       int64 `cbor:"1,keyasint"`            // final tasks per namespace (SPEC T9)
+	Sweep        int64 `cbor:"2,keyasint"`            // tasks that one Tick removes at most; the next Tick goes on
+	Processes    int64 `cbor:"3,keyasint"`            // proposing processes whose answers are kept (SPEC H4)
+	Answers      int64 `cbor:"4,keyasint"`            // answers kept per process
+	AnswerBytes  int64 `cbor:"5,keyasint"`            // payload bytes of them per process
+	ProcessIdle  int64 `cbor:"6,keyasint"`            // lease_now milliseconds after which an idle process is forgotten
+	StrikesATick int64 `cbor:"7,keyasint"`            // deadlines that one Tick lets strike at most
+	Keys         int64 `cbor:"8,keyasint"`            // idempotency keys that are remembered (SPEC H4)
+	KeyBytes     int64 `cbor:"9,keyasint"`            // of all answers under them; the last one admitted may pass it
+	Namespaces   int64 `cbor:"10,keyasint,omitempty"` // PURGED ones included that are not forgotten yet
+	Steps        int64 `cbor:"11,keyasint,omitempty"` // tasks of operations that one entry makes, cancels, retries or removes at most (SPEC O1)
+	Cleanups     int64 `cbor:"12,keyasint,omitempty"` // cleanups that are bound to one session (SPEC O3)
+}
+
+// Default returns the limits of a new cluster.
+func Default() Limit {
+	return Limit{
+		Finals: 1_000_000, Sweep: 1_000, Processes: 1_024, Answers: 8_192, AnswerBytes: 32 << 20,
+		ProcessIdle: 3_600_000, StrikesATick: 10_000, Keys: 200_000, KeyBytes: 128 << 20, Namespaces: 10_000,
+		Steps: 2_000, Cleanups: 1_000,
+	}
+}
+
+// With returns l with those fields of o that are positive.
+func (l Limit) With(o Limit) Limit {
+	for i, field := range l.Fields() {
+		if v := *o.Fields()[i]; v > 0 {
+			*field = v
+		}
+	}
+	return l
+}
+
+// Fields returns all fields, in an order that is part of the digest.
+func (l *Limit) Fields() []*int64 {
+	return []*int64{
+		&l.Finals, &l.Sweep, &l.Processes, &l.Answers, &l.AnswerBytes, &l.ProcessIdle, &l.StrikesATick, &l.Keys, &l.KeyBytes, &l.Namespaces,
+		&l.Steps, &l.Cleanups,
+	}
+}
+
+// Mix mixes all fields into a hash.
+func (l *Limit) Mix(h *hash.Hash) {
+	for _, limit := range l.Fields() {
+		h.Int(*limit)
+	}
+}

@@ -1,0 +1,9 @@
+package names
+
+// Word returns the word of a value that counts from 1; none for any other value.
+func Word[T ~uint8](value T, none string, words ...string) string {
+	if value == 0 || int(value) > len(words) {
+		return none
+	}
+	return words[value-1]
+}
