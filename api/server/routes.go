@@ -117,7 +117,7 @@ func (r *route) errorsOf() []api.CodeEntry {
 		may = append(may, api.CodeInvalidJSON, api.CodeTooLarge, api.CodeUnsupportedMedia)
 	}
 	if r.changes() {
-		may = append(may, api.CodeIdempotencyMismatch, "keys_exhausted", "origin_forgotten", "invalid_command", api.CodeTooLarge, api.CodeLevelTooLow)
+		may = append(may, api.CodeIdempotencyMismatch, "keys_exhausted", "origin_forgotten", "invalid_command", "token_revoked", api.CodeTooLarge, api.CodeLevelTooLow)
 	}
 	if r.needs.Scope != auth.Open {
 		may = append(may, api.CodeCrossOrigin, api.CodeUnknownHost, api.CodeUnauthenticated, api.CodeForbidden, api.CodeRateLimited)
