@@ -65,7 +65,7 @@ func (g *guest) submit(doc []byte) (abi.Errno, error) {
 
 // maySubmit returns nil if the guest may submit tasks of a behavior.
 func (g *guest) maySubmit(behavior string) (err error) {
-	may := false
+	var may bool
 	switch o := g.attempt.Outside; {
 	case g.attempt.Tasks != nil:
 		may = g.attempt.Tasks(behavior)

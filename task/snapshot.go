@@ -145,7 +145,7 @@ func (m *Machine) Freeze() *Frozen {
 		Records: m.counts.Records, Namespaces: int64(len(f.namespaces)), Operations: int64(len(f.operations)),
 		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.Len()), Runs: int64(len(f.runs)),
 		Floor: m.floor, Drained: m.DrainedNodes(), Level: m.level,
-		AccessTokens: int64(m.access.Len()), AccessLast: m.access.Last, AccessRev: m.access.Scalars.Rev, RootOff: m.access.RootOff,
+		AccessTokens: int64(m.access.Len()), AccessLast: m.access.Last, AccessRev: m.access.Rev, RootOff: m.access.RootOff,
 	}
 	return f
 }

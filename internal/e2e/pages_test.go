@@ -102,7 +102,7 @@ func mustBeReal(t *testing.T, tries []try, n *naive, routes []pageRoute, rebound
 		}
 	}
 	for _, r := range routes {
-		if (r.Method == "GET" || r.Method == "POST" || rebound) && !n.saw(r.Method+" "+r.Path) {
+		if (r.Method == http.MethodGet || r.Method == http.MethodPost || rebound) && !n.saw(r.Method+" "+r.Path) {
 			t.Fatalf("%s %s of a server without defence was not reached", r.Method, r.Path)
 		}
 	}

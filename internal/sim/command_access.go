@@ -8,10 +8,10 @@ import (
 
 // caller finds the access token that a command names by its name, as it is after the last entry.
 func (s *symbols) caller(o Op) (c task.Caller) {
-	switch {
-	case o.By == "":
+	switch o.By {
+	case "":
 		return c
-	case o.By == "root":
+	case "root":
 		c.Token = task.RootToken
 	default:
 		c.Token = 1000 // nobody's

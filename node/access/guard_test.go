@@ -55,7 +55,7 @@ func (s *site) revoke(number uint64) {
 type records struct{ s *site }
 
 func (r records) Task(namespace, id string) *access.Record {
-	t, err := r.s.Fake.Task(context.Background(), namespace, id, api.GetOptions{})
+	t, err := r.s.Task(context.Background(), namespace, id, api.GetOptions{})
 	if err != nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (r records) Task(namespace, id string) *access.Record {
 }
 
 func (r records) Operation(namespace, id string) *access.Record {
-	o, err := r.s.Fake.Operation(context.Background(), namespace, id, api.OperationGet{})
+	o, err := r.s.Operation(context.Background(), namespace, id, api.OperationGet{})
 	if err != nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func newSite(t *testing.T) *site {
 func (s *site) task(id, behavior string, creator uint64) {
 	s.t.Helper()
 	s.creators[id] = creator
-	if _, err := s.Fake.Submit(s.t.Context(), api.SubmitRequest{ID: id, Behavior: behavior}); err != nil {
+	if _, err := s.Submit(s.t.Context(), api.SubmitRequest{ID: id, Behavior: behavior}); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -147,7 +147,7 @@ func checkPatterns(patterns []string) string {
 	for _, p := range patterns {
 		name, _ := strings.CutSuffix(p, "*")
 		if len(p) == 0 || len(p) > MaxPattern || strings.ContainsFunc(name, func(c rune) bool {
-			return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-')
+			return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'
 		}) {
 			return "must have patterns of 1 to 128 characters of [a-z0-9._-], with a * at the end or none"
 		}

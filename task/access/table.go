@@ -56,7 +56,7 @@ func (t *Table) Sum() uint64 {
 	}
 	h := hash.New(t.kind + 1)
 	h.Word(t.Last)
-	h.Word(t.Scalars.Rev)
+	h.Word(t.Rev)
 	h.Bool(t.RootOff)
 	return t.sum + h.Sum()
 }
@@ -132,14 +132,14 @@ func (t *Table) Put(x *Token) {
 		t.due.Push(at, x.Number, &e.place, e)
 	}
 	t.sum += x.hash(t.kind)
-	t.Last, t.Scalars.Rev = max(t.Last, x.Number), max(t.Scalars.Rev, x.Rev)
+	t.Last, t.Rev = max(t.Last, x.Number), max(t.Rev, x.Rev)
 }
 
 // Remove takes a token out. The write has a rev of its own.
 func (t *Table) Remove(x *Token, rev uint64) {
 	t.leave(t.numbers[x.Number])
 	t.rows.Remove(x.Name)
-	t.Scalars.Rev = rev
+	t.Rev = rev
 }
 
 // leave takes e out of everything but rows.
@@ -155,7 +155,7 @@ func (t *Table) leave(e *entry) {
 }
 
 // SetRoot turns the root token off or on.
-func (t *Table) SetRoot(off bool, rev uint64) { t.RootOff, t.Scalars.Rev = off, rev }
+func (t *Table) SetRoot(off bool, rev uint64) { t.RootOff, t.Rev = off, rev }
 
 // Due returns a token of which something has ended at a time, and the token without it, which is nil if it has expired; nil if there is
 // none.
@@ -198,7 +198,7 @@ func (t *Table) Check(rev uint64) error {
 			return fmt.Errorf("A4: token %s: %s %s", x.Name, field, why)
 		case e == nil || e.token != x || t.hashes[x.Hash] != e || (x.Former != Hash{}) && t.hashes[x.Former] != e:
 			return fmt.Errorf("A4: token %s is not found by its number and its hashes", x.Name)
-		case x.Number <= Root || x.Number > t.Last || x.Rev > t.Scalars.Rev || x.Rev == 0:
+		case x.Number <= Root || x.Number > t.Last || x.Rev > t.Rev || x.Rev == 0:
 			return fmt.Errorf("A4: token %s: number or rev", x.Name)
 		case (x.Former == Hash{}) != (x.FormerUntil == 0) || x.Former == x.Hash:
 			return fmt.Errorf("A4: token %s: its former secret", x.Name)
@@ -214,7 +214,7 @@ func (t *Table) Check(rev uint64) error {
 			}
 		}
 	}
-	if t.Scalars.Rev > rev || t.rows.Len() > MaxTokens || len(t.numbers) != t.rows.Len() || len(t.hashes) != hashes || t.due.Len() != due || sum != t.sum {
+	if t.Rev > rev || t.rows.Len() > MaxTokens || len(t.numbers) != t.rows.Len() || len(t.hashes) != hashes || t.due.Len() != due || sum != t.sum {
 		return fmt.Errorf("A4: the tokens, recounted: %d numbers, %d hashes, %d that end, sum %x", t.rows.Len(), hashes, due, sum)
 	}
 	if err := t.due.Check(); err != nil {

@@ -21,7 +21,7 @@ func (t *Table) View(now int64) View { return View{t, now} }
 func (v View) Now() int64 { return v.now }
 
 // Rev is the rev of the last change of any token, or of the root token's switch. A token that expires changes it when a Tick has seen that.
-func (v View) Rev() uint64 { return v.table.Scalars.Rev }
+func (v View) Rev() uint64 { return v.table.Rev }
 
 // RootOff reports whether the root token is turned off.
 func (v View) RootOff() bool { return v.table.RootOff }
