@@ -12,27 +12,20 @@ import (
 
 // Limits of tokens.
 const (
-	MinName        = 3
-	MaxName        = 64
 	MaxTTL         = 10 * 365 * 24 * time.Hour
 	DefaultOverlap = time.Hour
 	MaxOverlap     = 30 * 24 * time.Hour
-	MaxRate        = 1_000_000
-	hashDigits     = 64
+	MaxRate        = access.MaxRate
+	hashDigits     = 2 * len(access.Hash{})
 )
 
 // CheckName checks the name of a token; nil or an *api.Error.
 func CheckName(name string) error {
-	ok := len(name) >= MinName && len(name) <= MaxName && 'a' <= name[0] && name[0] <= 'z'
-	for i := 0; ok && i < len(name); i++ {
-		c := name[i]
-		ok = 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-_.", c) >= 0
-	}
-	if ok {
+	if access.IsName(name) {
 		return nil
 	}
-	e := api.FieldError(api.CodeInvalidField, "name", "must be %d to %d of a-z 0-9 . _ - and begin with a letter", MinName, MaxName)
-	e.Limit = MaxName
+	e := api.FieldError(api.CodeInvalidField, "name", "must be %d to %d of a-z 0-9 . _ - and begin with a letter", access.MinName, access.MaxName)
+	e.Limit = access.MaxName
 	return e
 }
 

@@ -53,7 +53,7 @@ type Access interface {
 }
 
 // RootName is the name of the root token, which follows from the cluster secret.
-const RootName = "root"
+const RootName = access.RootName
 
 // Token is a token as JSON. The credential itself is not in it.
 type Token struct {

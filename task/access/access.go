@@ -146,11 +146,16 @@ func checkPatterns(patterns []string) string {
 	}
 	for _, p := range patterns {
 		name, _ := strings.CutSuffix(p, "*")
-		if len(p) == 0 || len(p) > MaxPattern || strings.ContainsFunc(name, func(c rune) bool {
-			return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'
-		}) {
+		if len(p) == 0 || len(p) > MaxPattern || !isWord(name) {
 			return "must have patterns of 1 to 128 characters of [a-z0-9._-], with a * at the end or none"
 		}
 	}
 	return ""
+}
+
+// isWord reports whether a text has the characters of names only.
+func isWord(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'
+	})
 }

@@ -130,3 +130,19 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestName: what a token may be called. A name is no pattern.
+func TestName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"ci": false, "ci3": true, "a.b_c-9": true, "root": true, strings.Repeat("a", access.MaxName): true, strings.Repeat("a", access.MaxName+1): false,
+		"": false, "9ci": false, "Team": false, "team*": false, "te*m": false, "té-": false,
+	} {
+		if access.IsName(name) != want {
+			t.Errorf("%q: %t", name, !want)
+		}
+		x := access.Token{Name: name, Hash: access.Hash{1}, Grant: access.Everything()}
+		if field, _ := x.Wrong(); (field == "") != (want && name != access.RootName) {
+			t.Errorf("a token named %q: %q is wrong", name, field)
+		}
+	}
+}

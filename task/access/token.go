@@ -50,7 +50,7 @@ func (t *Token) next() int64 {
 // Wrong says what is wrong with a token: the field, and why. It returns "" for both if nothing is.
 func (t *Token) Wrong() (field, why string) {
 	switch {
-	case !isName(t.Name):
+	case !IsName(t.Name) || t.Name == RootName:
 		return "name", "a token's name is 3 to 64 characters of a-z 0-9 . _ -, begins with a letter, and is not root"
 	case t.Hash == Hash{}:
 		return "hash", "is the SHA-256 of a secret: 32 bytes"
@@ -60,11 +60,15 @@ func (t *Token) Wrong() (field, why string) {
 	return t.Grant.Check()
 }
 
-func isName(name string) bool {
-	if len(name) < 3 || len(name) > 64 || name[0] < 'a' || name[0] > 'z' || name == RootName {
-		return false
-	}
-	return checkPatterns([]string{name}) == ""
+// Lengths of names.
+const (
+	MinName = 3
+	MaxName = 64
+)
+
+// IsName reports whether a token could have the name. RootName is one, too.
+func IsName(name string) bool {
+	return len(name) >= MinName && len(name) <= MaxName && 'a' <= name[0] && name[0] <= 'z' && isWord(name)
 }
 
 // hash hashes every field.
