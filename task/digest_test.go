@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/taskrt/taskrt/task/access"
 )
 
 // leaves calls visit for every value in v that a snapshot encodes, with a function that changes it and one that
@@ -51,7 +53,11 @@ func leaves(v reflect.Value, path string, visit func(path string, change, undo f
 		visit(path, func() { v.SetBool(!v.Bool()) }, func() { v.SetBool(!v.Bool()) })
 	case reflect.Int8, reflect.Int32, reflect.Int64:
 		visit(path, func() { v.SetInt(v.Int() ^ 1) }, func() { v.SetInt(v.Int() ^ 1) })
-	case reflect.Uint8, reflect.Uint64:
+	case reflect.Array:
+		for i := range v.Len() {
+			leaves(v.Index(i), fmt.Sprintf("%s[%d]", path, i), visit)
+		}
+	case reflect.Uint8, reflect.Uint16, reflect.Uint64:
 		visit(path, func() { v.SetUint(v.Uint() ^ 1) }, func() { v.SetUint(v.Uint() ^ 1) })
 	default:
 		panic("leaves: " + path + " is a " + v.Kind().String())
@@ -80,8 +86,12 @@ func fillAll(v reflect.Value, n *int64) {
 		v.SetBool(*n%2 == 0)
 	case reflect.Int8, reflect.Int32, reflect.Int64:
 		v.SetInt(*n % 100)
-	case reflect.Uint8, reflect.Uint64:
+	case reflect.Uint8, reflect.Uint16, reflect.Uint64:
 		v.SetUint(uint64(*n % 100))
+	case reflect.Array:
+		for i := range v.Len() {
+			fillAll(v.Index(i), n)
+		}
 	}
 }
 
@@ -91,6 +101,7 @@ func TestEveryFieldIsHashed(t *testing.T) {
 	tsk, behavior, module, session := new(Task), new(Behavior), new(Module), new(Session)
 	proc, ans, key := new(Process), new(Answer), new(ClientKey)
 	space, operation, instance, blob, run := new(Namespace), new(Operation), new(Instance), new(Blob), new(MaintenanceRun)
+	token, known := new(access.Token), new(access.Scalars)
 	for _, c := range []struct {
 		record any
 		hash   func() uint64
@@ -117,6 +128,17 @@ func TestEveryFieldIsHashed(t *testing.T) {
 		{instance, func() uint64 { return hashInstance(instance) }},
 		{blob, func() uint64 { return hashBlob(blob) }},
 		{run, func() uint64 { return hashRun(run) }},
+		{token, func() uint64 {
+			x := access.NewTable(hashedAccessToken)
+			x.Put(token)
+			x.Scalars = access.Scalars{} // the token alone
+			return x.Sum()
+		}},
+		{known, func() uint64 {
+			x := access.NewTable(hashedAccessToken)
+			x.Scalars = *known
+			return x.Sum()
+		}},
 	} {
 		fillAll(reflect.ValueOf(c.record).Elem(), &n)
 		before, seen := c.hash(), 0
