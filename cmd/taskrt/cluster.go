@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/internal/terminal"
+	"github.com/taskrt/taskrt/internal/wall"
 )
 
 func (p *program) clusterCommand() *cli.Command {
@@ -89,12 +89,7 @@ func wallWord(w *api.Wall) string {
 	if w == nil {
 		return "-"
 	}
-	words := slices.Clone(w.InForce)
-	for _, m := range w.Missing {
-		part, _, _ := strings.Cut(m, ":")
-		words = append(words, "-"+part)
-	}
-	return orDash(strings.Join(words, ","))
+	return orDash(strings.Join(wall.State(*w).Words(), ","))
 }
 
 func clusterWorkers(_ *cli.Context, cl *client) error {

@@ -2,6 +2,7 @@ package wall
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,15 +33,27 @@ type State struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-// String lists the parts that are in force, and then the missing ones with a minus.
-func (s State) String() string {
-	words := append([]string{}, s.InForce...)
+// Prove is Confirm for whoever wants no process behind another wall than the process says.
+func Prove(pid int, says State) (State, error) {
+	seen, err := Confirm(pid, says)
+	if err == nil && len(seen.InForce) != len(says.InForce) {
+		err = fmt.Errorf("wall: the process says %q, the kernel says %q", says, seen)
+	}
+	return seen, err
+}
+
+// Words lists the parts that are in force, and then the missing ones with a minus.
+func (s State) Words() []string {
+	words := slices.Clone(s.InForce)
 	for _, m := range s.Missing {
 		part, _, _ := strings.Cut(m, ":")
 		words = append(words, "-"+part)
 	}
-	return strings.Join(words, " ")
+	return words
 }
+
+// String returns the Words, with spaces between them.
+func (s State) String() string { return strings.Join(s.Words(), " ") }
 
 // note adds a part to the state: in force if err is nil.
 func (s *State) note(part string, err error) {
