@@ -86,23 +86,31 @@ func (h *home) Redirect(addr string) {
 	h.told = addr
 }
 
-// file asks the parent for something that comes as a file.
-func (h *home) file(ctx context.Context, kind byte, what any) (*os.File, error) {
-	c, m, err := h.call(ctx, kind, what, nil)
-	if err != nil {
-		return nil, err
+// ask is call for what has one answer.
+func (h *home) ask(ctx context.Context, kind byte, what any, more []byte) (subproc.Message, error) {
+	c, m, err := h.call(ctx, kind, what, more)
+	if err == nil {
+		_ = c.Close() // nothing more comes
 	}
-	_ = c.Close() // nothing more comes
+	return m, err
+}
+
+// file asks the parent for something that comes as a file. The answer has this one file.
+func (h *home) file(ctx context.Context, kind byte, what any, more []byte) (subproc.Message, *os.File, error) {
+	m, err := h.ask(ctx, kind, what, more)
+	if err != nil {
+		return m, nil, err
+	}
 	if len(m.Files) != 1 {
 		m.CloseFiles()
-		return nil, fmt.Errorf("child: %d files in an answer", len(m.Files))
+		return m, nil, fmt.Errorf("child: %d files in an answer", len(m.Files))
 	}
-	return m.Files[0], nil
+	return m, m.Files[0], nil
 }
 
 // Fetch implements worker.Modules.
 func (h *home) Fetch(ctx context.Context, digest string, size int64) ([]byte, error) {
-	f, err := h.file(ctx, callModule, moduleCall{digest, size})
+	_, f, err := h.file(ctx, callModule, moduleCall{digest, size}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -111,17 +119,16 @@ func (h *home) Fetch(ctx context.Context, digest string, size int64) ([]byte, er
 
 // Put implements worker.Blobs.
 func (h *home) Put(ctx context.Context, data []byte) (digest string, err error) {
-	c, m, err := h.call(ctx, callPut, nil, data)
+	m, err := h.ask(ctx, callPut, nil, data)
 	if err != nil {
 		return "", err
 	}
-	_ = c.Close() // nothing more comes
 	return decode[string](m)
 }
 
 // Open implements worker.Blobs.
 func (h *home) Open(ctx context.Context, digest string) (worker.Blob, error) {
-	f, err := h.file(ctx, callBlob, digest)
+	_, f, err := h.file(ctx, callBlob, digest, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -134,39 +141,31 @@ func (h *home) Open(ctx context.Context, digest string) (worker.Blob, error) {
 
 // compile has the parent put the code of a module where this process finds it.
 func (h *home) compile(ctx context.Context, digest string, size int64) error {
-	c, _, err := h.call(ctx, callCompile, moduleCall{digest, size}, nil)
-	if err == nil {
-		err = c.Close()
-	}
+	_, err := h.ask(ctx, callCompile, moduleCall{digest, size}, nil)
 	return err
 }
 
 // Secret implements worker.Outside.
 func (h *home) Secret(ctx context.Context, l worker.Lease, name string) ([]byte, error) {
-	c, m, err := h.call(ctx, callSecret, outsideCall{Lease: l, Name: name}, nil)
+	m, err := h.ask(ctx, callSecret, outsideCall{Lease: l, Name: name}, nil)
 	if err != nil {
 		return nil, err
 	}
-	_ = c.Close() // nothing more comes
 	return decode[[]byte](m)
 }
 
 // MaySubmit implements worker.Outside.
 func (h *home) MaySubmit(ctx context.Context, l worker.Lease, behavior string) error {
-	c, _, err := h.call(ctx, callTasks, outsideCall{Lease: l, Name: behavior}, nil)
-	if err == nil {
-		err = c.Close()
-	}
+	_, err := h.ask(ctx, callTasks, outsideCall{Lease: l, Name: behavior}, nil)
 	return err
 }
 
 // HTTPLimits implements worker.Outside.
 func (h *home) HTTPLimits(ctx context.Context, l worker.Lease) (request, response int64, err error) {
-	c, m, err := h.call(ctx, callLimits, outsideCall{Lease: l}, nil)
+	m, err := h.ask(ctx, callLimits, outsideCall{Lease: l}, nil)
 	if err != nil {
 		return 0, 0, err
 	}
-	_ = c.Close() // nothing more comes
 	most, err := decode[limits](m)
 	return most.Request, most.Response, err
 }
@@ -175,17 +174,15 @@ func (h *home) HTTPLimits(ctx context.Context, l worker.Lease) (request, respons
 func (h *home) HTTP(ctx context.Context, l worker.Lease, q *fetch.Request) (*fetch.Response, error) {
 	first := *q
 	first.Body = nil
-	c, m, err := h.call(ctx, callHTTP, outsideCall{Lease: l, HTTP: &first}, append([]byte{}, q.Body...))
+	m, f, err := h.file(ctx, callHTTP, outsideCall{Lease: l, HTTP: &first}, append([]byte{}, q.Body...)) // not nil: a body follows
 	if err != nil {
 		return nil, err
 	}
-	_ = c.Close() // nothing more comes
 	answer, err := decode[head](m)
-	if err != nil || len(m.Files) != 1 {
-		m.CloseFiles()
-		return nil, errors.Join(fmt.Errorf("child: %d files in an answer", len(m.Files)), err)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	body, err := subproc.ReadContent(m.Files[0], maxContent)
+	body, err := subproc.ReadContent(f, maxContent)
 	if err != nil {
 		return nil, err
 	}
