@@ -96,7 +96,7 @@ func Client(ca string) (*tls.Config, error) { return LearningClient(ca, nil) }
 
 // LearningClient is Client for who keeps ca: learned, if it is not nil, is told each time that there is another ca to keep, from any
 // goroutine. A cluster whose secret is being replaced is trusted by the former secret, and shows the authority of the new one, which is
-// kept as the first pin. When the servers vouch for the former authority no more, its pin is left out (DECISIONS A2).
+// kept as the first pin. When the servers vouch for the former authority no more, its pin is left out (SPEC A2).
 func LearningClient(ca string, learned func(ca string)) (*tls.Config, error) {
 	if strings.Contains(ca, "-----BEGIN") {
 		roots := x509.NewCertPool()

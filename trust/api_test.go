@@ -115,6 +115,19 @@ func TestAPI(t *testing.T) {
 	}
 }
 
+// replace writes secrets into the file of k, and lets k read them.
+func replace(t *testing.T, k *Keys, name string, all ...Secret) {
+	t.Helper()
+	var lines []string
+	for _, s := range all {
+		lines = append(lines, s.Text())
+	}
+	write(t, name, lines...)
+	if _, err := k.files.load(k.use); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestAPIFollowsTheSecret: while both secrets are in the file, clients with either pin are served; then only those with the new one.
 func TestAPIFollowsTheSecret(t *testing.T) {
 	former, next := Draw(), Draw()
@@ -130,17 +143,7 @@ func TestAPIFollowsTheSecret(t *testing.T) {
 			t.Errorf("%s, by certificate: %v", what, err)
 		}
 	}
-	edit := func(all ...Secret) {
-		t.Helper()
-		var lines []string
-		for _, s := range all {
-			lines = append(lines, s.Text())
-		}
-		write(t, name, lines...)
-		if _, err := n1.files.load(n1.use); err != nil {
-			t.Fatal(err)
-		}
-	}
+	edit := func(all ...Secret) { t.Helper(); replace(t, n1, name, all...) }
 	reaches("alone", former, true)
 	reaches("unknown yet", next, false)
 	edit(former, next)
@@ -213,17 +216,7 @@ func TestLearningClient(t *testing.T) {
 			t.Errorf("%s: it keeps %s", what, ca)
 		}
 	}
-	edit := func(all ...Secret) {
-		t.Helper()
-		var lines []string
-		for _, s := range all {
-			lines = append(lines, s.Text())
-		}
-		write(t, name, lines...)
-		if _, err := n1.files.load(n1.use); err != nil {
-			t.Fatal(err)
-		}
-	}
+	edit := func(all ...Secret) { t.Helper(); replace(t, n1, name, all...) }
 	meet("one secret", cluster, former)
 	edit(former, next)
 	meet("appended", cluster, former)

@@ -112,7 +112,7 @@ func secretRing(self mux.Principal, all []Secret) *ring {
 		node, worker, api := s.authority(nodeLabel), s.authority(workerLabel), s.api()
 		r.pins[node.pin], r.pins[worker.pin], r.pins[api.pin] = mux.Node, mux.Worker, mux.API
 		r.api = append(r.api, api)
-		r.rootTokens, r.workerTokens = append(r.rootTokens, s.RootToken()), append(r.workerTokens, s.Worker(all).Token())
+		r.rootTokens, r.workerTokens = append(r.rootTokens, s.RootToken()), append(r.workerTokens, s.workerToken())
 		if self.Role == mux.Worker {
 			node = worker
 		}

@@ -47,3 +47,6 @@ func (s Secret) RootToken() Token { return s.derive(rootLabel) }
 
 // Token is the token of whoever holds the worker secret. It may ask where the members of the cluster are, and no more.
 func (w WorkerSecret) Token() Token { return Secret(w.seed).derive(workerTokenLabel) }
+
+// workerToken is the Token of the worker secret of s, without the authorities that a worker trusts.
+func (s Secret) workerToken() Token { return WorkerSecret{seed: s.derive(workerLabel)}.Token() }
