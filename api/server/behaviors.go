@@ -51,13 +51,7 @@ func (h *handler) deleteBehavior(w http.ResponseWriter, r *request) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, meta := r.call()
-	if err := h.service.DeleteBehavior(ctx, ns, name, purge); err != nil {
-		return err
-	}
-	setIndexHeader(w, meta)
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return replyNothing(h, w, r, func(ctx context.Context) error { return h.service.DeleteBehavior(ctx, ns, name, purge) })
 }
 
 // listVersions is GET /v1/behaviors/{name}/versions (SPEC B2).

@@ -215,9 +215,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pages.Mark(w.Header())
 	if !h.open[r.URL.Path] { // SPEC A6
 		if err := h.config.Door.Check(r); err != nil {
-			if r.ContentLength != 0 {
-				w.Header().Set("Connection", "close") // so that net/http does not read the body
-			}
+			leaveBody(w, r)
 			h.problem(rec, r, err)
 			return
 		}
