@@ -17,8 +17,7 @@ type calls struct {
 type call struct{ cancel context.CancelCauseFunc }
 
 // Long returns a context for a call that waits: when the principal's token no longer holds the context ends, and its cause says so
-// (SPEC A4). The caller must call end. A call of nobody is not watched, nor one of a
-// worker secret's token.
+// (SPEC A4). The caller must call end. A call of nobody is not watched, nor one of a worker secret's token.
 func (g *Gate) Long(ctx context.Context, p *auth.Principal) (long context.Context, end func(), err error) {
 	if p == nil || p.Members {
 		return ctx, func() {}, nil

@@ -15,9 +15,6 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// RootNumber is the number by which the log knows the root token.
-const RootNumber = 1
-
 // Token is a token that the cluster keeps, found by one of its credentials. Values are immutable.
 type Token struct {
 	auth.Principal
@@ -131,7 +128,7 @@ func (g *Gate) known(hash [32]byte) (*auth.Principal, error) {
 
 // The principals whose tokens follow from secrets.
 var (
-	root   = &auth.Principal{Number: RootNumber, Name: auth.RootName, Grant: access.Everything()}
+	root   = &auth.Principal{Number: access.Root, Name: auth.RootName, Grant: access.Everything()}
 	worker = &auth.Principal{Name: "worker", Members: true}
 )
 
@@ -191,7 +188,7 @@ func (g *Gate) Still(p *auth.Principal) error {
 	}
 	holds := false
 	g.config.Local(func(ts Tokens) {
-		if p.Number == RootNumber {
+		if p.Number == access.Root {
 			holds = !ts.RootOff()
 			return
 		}
@@ -200,7 +197,7 @@ func (g *Gate) Still(p *auth.Principal) error {
 	switch {
 	case !holds:
 		return auth.Unauthenticated()
-	case p.Number != RootNumber && g.alone.Load():
+	case p.Number != access.Root && g.alone.Load():
 		return noLeader()
 	}
 	return nil

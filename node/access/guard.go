@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/taskrt/taskrt/api"
@@ -63,12 +64,7 @@ func in(ctx context.Context, scope auth.Scope, roles access.Roles, namespace, be
 	return auth.Rule{Scope: scope, Of: roles}.Check(auth.PrincipalOf(ctx), orDefault(namespace), behavior)
 }
 
-func orDefault(namespace string) string {
-	if namespace == "" {
-		return api.DefaultNamespace
-	}
-	return namespace
-}
+func orDefault(namespace string) string { return cmp.Or(namespace, api.DefaultNamespace) }
 
 // kind finds a task or an operation.
 type kind func(r Records, namespace, id string) *Record
@@ -202,6 +198,18 @@ func wait[T any](ctx context.Context, x *guard, err error, call func(context.Con
 		return answer, e
 	}
 	return got, err
+}
+
+// visible is wait for a record that may be looked at as long as see has no objection: by the end another record may have its ID.
+func visible[T any](ctx context.Context, x *guard, see func() error, call func(context.Context) (T, error)) (answer T, _ error) {
+	got, err := wait(ctx, x, see(), call)
+	if err == nil {
+		err = see()
+	}
+	if err != nil {
+		return answer, err
+	}
+	return got, nil
 }
 
 // ended returns why a long call was ended, if it was its token's fault.

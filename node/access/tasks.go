@@ -69,11 +69,7 @@ func (x taskGuard) SubmitBatch(ctx context.Context, rs []api.SubmitRequest) ([]a
 // Task implements api.Service.
 func (x taskGuard) Task(ctx context.Context, namespace, id string, o api.GetOptions) (*api.Task, error) {
 	see := func() error { return x.check(ctx, Records.Task, access.Read, namespace, id) }
-	t, err := wait(ctx, x.guard, see(), func(ctx context.Context) (*api.Task, error) { return x.to.Task(ctx, namespace, id, o) })
-	if err != nil {
-		return nil, err
-	}
-	return t, see() // another task may have this ID by now
+	return visible(ctx, x.guard, see, func(ctx context.Context) (*api.Task, error) { return x.to.Task(ctx, namespace, id, o) })
 }
 
 // Tasks implements api.Service.
@@ -128,11 +124,7 @@ func (x taskGuard) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.Su
 // WaitTasks implements api.Service.
 func (x taskGuard) WaitTasks(ctx context.Context, r api.WaitRequest) (*api.WaitReply, error) {
 	see := func() error { return x.check(ctx, Records.Task, access.Read, r.Namespace, r.IDs...) }
-	reply, err := wait(ctx, x.guard, see(), func(ctx context.Context) (*api.WaitReply, error) { return x.to.WaitTasks(ctx, r) })
-	if err != nil {
-		return nil, err
-	}
-	return reply, see()
+	return visible(ctx, x.guard, see, func(ctx context.Context) (*api.WaitReply, error) { return x.to.WaitTasks(ctx, r) })
 }
 
 // Txn implements api.Service. Every part is looked at by itself.
@@ -313,11 +305,7 @@ func (x taskGuard) StartOperation(ctx context.Context, r api.StartOperationReque
 // Operation implements api.Service.
 func (x taskGuard) Operation(ctx context.Context, namespace, id string, o api.OperationGet) (*api.Operation, error) {
 	see := func() error { return x.check(ctx, Records.Operation, access.Read, namespace, id) }
-	op, err := wait(ctx, x.guard, see(), func(ctx context.Context) (*api.Operation, error) { return x.to.Operation(ctx, namespace, id, o) })
-	if err != nil {
-		return nil, err
-	}
-	return op, see()
+	return visible(ctx, x.guard, see, func(ctx context.Context) (*api.Operation, error) { return x.to.Operation(ctx, namespace, id, o) })
 }
 
 // Operations implements api.Service.

@@ -112,10 +112,9 @@ func (svc *Service) submitOthers(ctx context.Context, rs []api.SubmitRequest, wr
 // submitRight is SubmitBatch for tasks that are all right by themselves.
 func (svc *Service) submitRight(ctx context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
 	b := batch{
-		checks: checks{looks: looks{svc: svc}, random: bufio.NewReader(rand.Reader)}, rs: rs, todo: make([]int, len(rs)),
+		checks: checks{looks: looks{svc: svc}, random: bufio.NewReader(rand.Reader)}, rs: rs, todo: make([]int, 0, len(rs)),
 		out: make([]api.SubmitResult, len(rs)), cmds: make([]task.Command, len(rs)), replies: make([]taskReply, len(rs)),
 	}
-	b.todo = b.todo[:0]
 	for i := range rs {
 		if b.out[i].Error = rs[i].Refused; rs[i].Refused == nil {
 			b.todo = append(b.todo, i)
