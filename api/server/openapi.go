@@ -101,7 +101,7 @@ func documentOf(table []route) *document {
 		d.Paths[path][strings.ToLower(r.method)] = s.operation(r)
 	}
 	d.Components.Schemas = s.Named
-	d.Components.Schemes = map[string]scheme{"token": {"http", "bearer", "A token of a cluster that has a secret. A cluster without one is open."}}
+	d.Components.Schemes = map[string]scheme{"token": {"http", "bearer", "A token of a cluster that asks for tokens. Other clusters are open: there nothing is needed."}}
 	d.Security = []requirement{{"token": {}}, {}}
 	return d
 }
