@@ -23,7 +23,7 @@ var codes = []CodeEntry{
 	{"invalid_command", http.StatusBadRequest, "The state does not allow what a field asks for."},
 
 	{CodeUnauthenticated, http.StatusUnauthorized, "The request has no token, or one that does not hold."},
-	{"token_revoked", http.StatusUnauthorized, "The token was revoked, or expired, before the log took the request: nothing was done."},
+	{CodeTokenRevoked, http.StatusUnauthorized, "The token was revoked, or has expired, before the request was carried out: nothing was done."},
 	{CodeForbidden, http.StatusForbidden, "The token lacks a role, which the detail names."},
 	{CodeCrossOrigin, http.StatusForbidden, "A browser says that a page of another origin sent this."},
 

@@ -62,6 +62,7 @@ const (
 	CodeNotReady         = "not_ready"
 
 	CodeUnauthenticated = "unauthenticated"
+	CodeTokenRevoked    = "token_revoked"
 	CodeForbidden       = "forbidden"
 	CodeRateLimited     = "rate_limited"
 	CodeTokenNotFound   = "token_not_found"

@@ -47,6 +47,8 @@ type Task struct {
 	Partition string            `json:"partition,omitempty"`
 	Labels    map[string]string `json:"labels"`
 	Priority  int               `json:"priority"`
+	// CreatedBy is the name of the token that created the task, or token:N if that is gone; absent in a cluster that is open.
+	CreatedBy string `json:"created_by,omitempty"`
 }
 
 // Minimal returns a copy of the task with only the fields that name it and say where it is.

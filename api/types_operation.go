@@ -49,6 +49,7 @@ type Operation struct {
 	Rev          uint64            `json:"rev"`
 	CreatedAt    Time              `json:"created_at"`
 	FinishedAt   *Time             `json:"finished_at,omitempty"`
+	CreatedBy    string            `json:"created_by,omitempty"` // as a task's
 }
 
 // Final reports whether the operation has ended.

@@ -13,6 +13,7 @@ import (
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/maintain"
+	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/manifest"
@@ -135,7 +136,7 @@ func (c *Config) storeConfig(fatal func(error)) raftstore.Config {
 	s := c.Raft
 	s.ID, s.Dir, s.Addr, s.HTTP = c.ID, filepath.Join(c.Dir, "raft"), c.Addr, c.HTTPAdvertise
 	s.Join, s.BootstrapExpect, s.Net = c.Join, c.BootstrapExpect, c.Net
-	s.Clock, s.Logger, s.OnFatal = c.Clock, c.Logger, fatal
+	s.Clock, s.Logger, s.OnFatal, s.Caller = c.Clock, c.Logger, fatal, service.Caller
 	return s
 }
 

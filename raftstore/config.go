@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -78,6 +79,9 @@ type Config struct {
 	HoldLevel  bool
 	LevelAfter time.Duration
 	KnownLevel uint64
+
+	// Caller says who asks for the commands that are proposed with a context (SPEC A4). nil: nobody is asked.
+	Caller func(context.Context) task.Caller
 
 	wrapDisk func(diskStore) diskStore // for tests: a disk that fails
 	levelOf  func(task.Command) uint64 // for tests: commands of a level that is to come; default task.LevelOf

@@ -171,10 +171,15 @@ func (s *Store) proposeNumbered(ctx context.Context, cmds []task.Command, bodies
 // sending.
 func (s *Store) proposeUntil(ctx context.Context, patient bool, bodies wire.Bodies, build func() []task.Proposal) (rs []task.Result, resent bool, err error) {
 	sent := false // an earlier attempt may have been proposed
+	by := s.caller(ctx)
 	var retry rpc.Backoff
 	for {
 		leader := s.members.Leader()
-		rs, err = s.attempt(ctx, leader, build(), bodies)
+		ps := build()
+		for i := range ps {
+			ps[i].Caller = by
+		}
+		rs, err = s.attempt(ctx, leader, ps, bodies)
 		switch {
 		case err == nil:
 			return rs, sent, nil
@@ -196,6 +201,15 @@ func (s *Store) proposeUntil(ctx context.Context, patient bool, bodies wire.Bodi
 		}
 		retry.Wait(ctx, s.done, leader.Changed)
 	}
+}
+
+// caller says who asks for what is proposed with ctx. Below the level that knows callers it is nobody: then no access token is kept that could be
+// revoked, and a member of a former build could not read the entry.
+func (s *Store) caller(ctx context.Context) (by task.Caller) {
+	if s.cfg.Caller != nil && s.Level() >= task.AccessLevel {
+		by = s.cfg.Caller(ctx)
+	}
+	return by
 }
 
 // ended says why it makes no sense to try again, or returns nil.

@@ -11,8 +11,8 @@ type Caller = access.Caller
 // RootToken is the number of the root token, as a Caller's.
 const RootToken = access.Root
 
-// accessLevel is the feature level that brought access tokens, callers and creators.
-const accessLevel = 2
+// AccessLevel is the feature level that brought access tokens, callers and creators.
+const AccessLevel = 2
 
 // CreateToken makes an access token. Its proposer has seen that the caller may give all this away.
 type CreateToken struct {
@@ -25,7 +25,7 @@ type CreateToken struct {
 	Rate       int64    `cbor:"7,keyasint,omitempty"`
 }
 
-func (CreateToken) level() uint64 { return accessLevel }
+func (CreateToken) level() uint64 { return AccessLevel }
 
 func (c CreateToken) apply(m *Machine) Result {
 	x, r := m.access.New(access.Token{
@@ -41,7 +41,7 @@ type RevokeToken struct {
 	Number uint64 `cbor:"2,keyasint,omitempty"` // 0: whichever has the name
 }
 
-func (RevokeToken) level() uint64 { return accessLevel }
+func (RevokeToken) level() uint64 { return AccessLevel }
 
 func (c RevokeToken) apply(m *Machine) Result {
 	x, r := m.access.Find(c.Name, c.Number)
@@ -59,7 +59,7 @@ type RotateToken struct {
 	Overlap Millis `cbor:"4,keyasint,omitempty"` // how long the present secret holds, too
 }
 
-func (RotateToken) level() uint64 { return accessLevel }
+func (RotateToken) level() uint64 { return AccessLevel }
 
 func (c RotateToken) apply(m *Machine) Result {
 	x, r := m.access.Rotated(c.Name, c.Number, c.Hash, int64(c.Overlap), int64(m.now))
@@ -71,7 +71,7 @@ type SetRoot struct {
 	Off bool `cbor:"1,keyasint,omitempty"`
 }
 
-func (SetRoot) level() uint64 { return accessLevel }
+func (SetRoot) level() uint64 { return AccessLevel }
 
 func (c SetRoot) apply(m *Machine) Result {
 	if c.Off == m.access.RootOff {
@@ -89,7 +89,7 @@ func (m *Machine) turnedAway(c *Caller) (Result, bool) {
 	switch m.caller = c.Token; {
 	case *c == Caller{}:
 		return Result{}, false
-	case m.level < accessLevel:
+	case m.level < AccessLevel:
 		return m.stamped(refuse(LevelTooLow, "the cluster's feature level knows no callers yet")), true
 	case c.Token != 0 && !m.access.Speaks(c.Token, int64(m.now)):
 		return m.stamped(refuse(TokenRevoked, "the access token was revoked, has expired, or is turned off")), true

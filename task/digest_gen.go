@@ -177,6 +177,10 @@ func (h *hasher) operation(x *Operation) {
 	h.Int(int64(x.Priority))
 	h.Word(x.CreatedRev)
 	h.Int(int64(x.CreatedAt))
+	if x.Creator != 0 {
+		h.Word(27)
+		h.Word(x.Creator)
+	}
 }
 
 func (h *hasher) operationState(x *Operation) {
@@ -415,5 +419,8 @@ func (h *hasher) fields(x *Task, has uint64) {
 	if has&hasRole != 0 {
 		h.Word(uint64(x.Role))
 		h.Word(x.Bound)
+	}
+	if has&hasCreator != 0 {
+		h.Word(x.Creator)
 	}
 }

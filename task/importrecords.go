@@ -178,10 +178,8 @@ func (x *importer) behavior(b *Behavior) (Result, bool) {
 
 // imports returns the behavior of that name that the import takes up, or nil.
 func (x *importer) imports(name string) *Behavior {
-	for _, b := range x.behaviors {
-		if b.Name == name {
-			return b
-		}
+	if i := slices.IndexFunc(x.behaviors, func(b *Behavior) bool { return b.Name == name }); i >= 0 {
+		return x.behaviors[i]
 	}
 	return nil
 }
@@ -192,7 +190,7 @@ func (x *importer) task(t *Task) (Result, bool) {
 		return invalid("tasks", "a task has an ID and the name of a behavior"), false
 	}
 	n := *t
-	n.Namespace, n.Bound = x.namespace, 0
+	n.Namespace, n.Bound, n.Creator = x.namespace, 0, x.m.caller // the number says nothing of this cluster
 	if n.Role == RoleCleanup {
 		return Result{}, true // it belongs to a session of another cluster
 	}
@@ -250,12 +248,7 @@ func tooLong(field, id string) Result {
 
 // inTime reports whether the API can write the times.
 func inTime(times ...Time) bool {
-	for _, at := range times {
-		if at < 0 || at > MaxTime {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(times, func(at Time) bool { return at < 0 || at > MaxTime })
 }
 
 // rest brings a task to rest that ran when it was exported: it is due now, or over if it was being cancelled. Tokens are
@@ -273,6 +266,15 @@ func (x *importer) rest(n *Task) {
 	}
 	n.Status, n.NotBefore, n.DueSince = Created, max(x.m.now, 1), 0
 	n.Result, n.Error = Payload{}, nil
+}
+
+// level is that of the youngest field of its records.
+func (c ImportRecords) level() uint64 {
+	if slices.ContainsFunc(c.Tasks, func(t *Task) bool { return t != nil && t.Creator != 0 }) ||
+		slices.ContainsFunc(c.Operations, func(o *Operation) bool { return o != nil && o.Creator != 0 }) {
+		return AccessLevel
+	}
+	return FirstLevel
 }
 
 // importTask adds a task, and reports whether it did. A version that is not there cannot be pinned: the task will take the

@@ -57,3 +57,15 @@ func TestFeatureLevel(t *testing.T) {
 	}()
 	apply(RaiseLevel{5})
 }
+
+// TestCreatorsNeedTheLevel: an import that names creators is for builds that know them (SPEC C9, A5).
+func TestCreatorsNeedTheLevel(t *testing.T) {
+	for _, c := range []ImportRecords{{Tasks: []*Task{nil, {Creator: 2}}}, {Operations: []*Operation{nil, {}, {Creator: 2}}}} {
+		if LevelOf(c) != 2 {
+			t.Errorf("%+v is of level %d", c, LevelOf(c))
+		}
+	}
+	if c := (ImportRecords{Tasks: []*Task{nil, {}}, Operations: []*Operation{nil, {}}}); LevelOf(c) != FirstLevel {
+		t.Errorf("an import without creators is of level %d", LevelOf(c))
+	}
+}

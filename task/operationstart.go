@@ -62,7 +62,7 @@ func (c *StartOperation) check(m *Machine) (*Operation, Result) {
 	o := &Operation{
 		Namespace: c.Namespace, ID: c.ID, Behavior: b.name, Version: v.Version, Target: c.Target, Object: c.Object,
 		Status: OperationRunning, Policy: *v.Policy.Operation, Arg: c.Arg, Partitions: c.Partitions, Names: c.Names,
-		Labels: c.Labels, Priority: c.Priority, CreatedAt: m.now,
+		Labels: c.Labels, Priority: c.Priority, CreatedAt: m.now, Creator: m.caller,
 	}
 	if r, ok := m.runnable(o); !ok {
 		return nil, r

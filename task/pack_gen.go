@@ -25,6 +25,7 @@ const (
 	hasSuspect        uint64 = 1 << 18
 	hasDueSince       uint64 = 1 << 19
 	hasExcess         uint64 = 1 << 20
+	hasCreator        uint64 = 1 << 21
 )
 
 // fieldsOf returns which fields of x are not empty. It is part of the digest (hashTask).
@@ -91,6 +92,9 @@ func fieldsOf(x *Task) (has uint64) {
 	}
 	if x.Excess {
 		has |= hasExcess
+	}
+	if x.Creator != 0 {
+		has |= hasCreator
 	}
 	return has
 }
@@ -199,6 +203,9 @@ func (p *packer) fields(x *Task, has uint64) {
 		p.byte(byte(x.Role))
 		p.uint(x.Bound)
 	}
+	if has&hasCreator != 0 {
+		p.uint(x.Creator)
+	}
 }
 
 // fields reads what packer.fields has written.
@@ -291,6 +298,9 @@ func (u *unpacker) fields(x *Task, has uint64) {
 	if has&hasRole != 0 {
 		x.Role = Role(u.byte())
 		x.Bound = u.uint()
+	}
+	if has&hasCreator != 0 {
+		x.Creator = u.uint()
 	}
 }
 

@@ -120,6 +120,7 @@ func formatOperation(o *task.Operation) string {
 	var f fields
 	f.add("target", o.Target)
 	f.add("object", o.Object)
+	f.add("creator", o.Creator)
 	f.add("arg", o.Arg)
 	f.add("names", o.Names)
 	f.add("stop", o.Stop)

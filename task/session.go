@@ -44,12 +44,7 @@ func (s *sessionRow) release(seq uint64) {
 
 // sessionsByID returns the rows in a deterministic order.
 func (m *Machine) sessionsByID() []*sessionRow {
-	rows := make([]*sessionRow, 0, len(m.sessions))
-	for _, s := range m.sessions { // order-free: sorted below
-		rows = append(rows, s)
-	}
-	slices.SortFunc(rows, func(a, b *sessionRow) int { return cmp.Compare(a.session.ID, b.session.ID) })
-	return rows
+	return sortedValues(m.sessions, func(s *sessionRow) uint64 { return s.session.ID })
 }
 
 func (m *Machine) addSession(s *Session) *sessionRow {

@@ -67,7 +67,7 @@ func (c *Submit) carryOut(m *Machine, b *behaviorRow, r *row) Result {
 		t := &Task{
 			Namespace: b.namespace, ID: c.ID, Behavior: b.name, Status: Created, Params: c.Params,
 			NotBefore: at, Deadline: c.Deadline, CreatedAt: m.now, Labels: c.Labels, Priority: c.Priority,
-			ConcurrencyKey: c.ConcurrencyKey, Parent: c.Parent,
+			ConcurrencyKey: c.ConcurrencyKey, Parent: c.Parent, Creator: c.creator(m),
 		}
 		m.add(b, t)
 		return Result{Task: t, Outcome: SubmitCreated}
@@ -81,6 +81,16 @@ func (c *Submit) carryOut(m *Machine, b *behaviorRow, r *row) Result {
 		return c.resubmit(m, r, at)
 	}
 	return c.existing(m.task(r))
+}
+
+// creator returns the creator of a new task: its caller. A child has its parent's, whoever works on the parent (SPEC A5).
+func (c *Submit) creator(m *Machine) uint64 {
+	if c.Parent != "" {
+		if parent := m.find(Key{c.Namespace, c.Parent}); parent != nil {
+			return m.store.Record(parent).Creator
+		}
+	}
+	return m.caller
 }
 
 // demand returns what the submit takes of its namespace's quotas.

@@ -240,6 +240,9 @@ type Task struct {
 	// Excess: it is final, its behavior would keep it for ever, and so many are kept so already in its namespace, which has no
 	// quota, that it is kept for the default times instead (SPEC T9).
 	Excess bool `cbor:"35,keyasint,omitempty" field:"bit=20"`
+
+	// Creator is the number of the access token that created it, or its parent or operation (SPEC A5). 0: nobody in particular.
+	Creator uint64 `cbor:"36,keyasint,omitempty" field:"bit=21,place=21"`
 }
 
 // MaxMessage bounds the message of an error in bytes.

@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,6 +29,7 @@ import (
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/worker"
 )
 
@@ -69,6 +71,21 @@ func NewFake() *Fake {
 		panic(fmt.Sprintf("apitest: %v", err))
 	}
 	return f
+}
+
+// AddToken keeps an access token that may do everything, and returns its number: 2, 3 and so on. Calls that name it are carried out. It panics
+// if it cannot.
+func (f *Fake) AddToken(name string) uint64 {
+	hash := sha256.Sum256([]byte(name))
+	rs := f.store.apply([]task.Proposal{{Command: task.CreateToken{
+		Name: name, Roles: uint64(access.All), Namespaces: []string{"*"}, Behaviors: []string{"*"}, Hash: hash[:],
+	}}})
+	if rs[0].Code != task.OK {
+		panic("apitest: " + rs[0].Message)
+	}
+	number := uint64(0)
+	f.store.Local(func(m *task.Machine) { number = m.Access().Named(name).Number })
+	return number
 }
 
 func (f *Fake) open() (err error) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 )
@@ -72,15 +73,15 @@ func (s *store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.
 }
 
 // Propose implements service.Store, as the next five methods do.
-func (s *store) Propose(_ context.Context, cmds ...task.Command) ([]task.Result, error) {
+func (s *store) Propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
 	ps := make([]task.Proposal, len(cmds))
 	for i, c := range cmds {
-		ps[i].Command = c
+		ps[i].Command, ps[i].Caller = c, service.Caller(ctx)
 	}
 	return s.apply(ps), nil
 }
 
-func (s *store) ProposeKeyed(_ context.Context, key raftstore.Key, cmds ...task.Command) ([]task.Result, error) {
+func (s *store) ProposeKeyed(ctx context.Context, key raftstore.Key, cmds ...task.Command) ([]task.Result, error) {
 	var ps []task.Proposal
 	var at []int
 	for i, c := range cmds {
@@ -90,6 +91,7 @@ func (s *store) ProposeKeyed(_ context.Context, key raftstore.Key, cmds ...task.
 		at = append(at, i)
 		ps = append(ps, task.Proposal{
 			Origin:  task.Origin{Process: key.Process, Seq: uint64(i) + 1, Lowest: uint64(at[0]) + 1, Body: max(key.Body, 1)},
+			Caller:  service.Caller(ctx),
 			Command: c,
 		})
 	}

@@ -181,7 +181,7 @@ type request struct {
 func (r *request) call() (context.Context, *api.Meta) {
 	ctx, meta := api.WithMeta(r.Context())
 	if r.once.key != "" {
-		ctx = api.WithOnce(ctx, r.once.hashes())
+		ctx = api.WithOnce(ctx, r.once.hashes(auth.PrincipalOf(ctx)))
 	}
 	return ctx, meta
 }

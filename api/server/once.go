@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 )
 
 // keyed is the Idempotency-Key of a request, and what belongs to it. The namespace and the body become known while the request
@@ -17,10 +20,15 @@ type keyed struct {
 	body                       []byte
 }
 
-// hashes returns what the Service is told of the key.
-func (k *keyed) hashes() api.Once {
+// hashes returns what the Service is told of the key. A key belongs to the token that uses it (SPEC A4): nobody gets the answer to another's
+// request.
+func (k *keyed) hashes(p *auth.Principal) api.Once {
+	scope := []string{k.namespace, k.route, k.key}
+	if p != nil {
+		scope = slices.Insert(scope, 2, strconv.FormatUint(p.Number, 10))
+	}
 	return api.Once{
-		Key:  hashOf(k.namespace, k.route, k.key),
+		Key:  hashOf(scope...),
 		Body: hashOf(k.method, k.target, string(k.body)),
 	}
 }

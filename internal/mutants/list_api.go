@@ -134,7 +134,7 @@ var apiMutants = []mutant{
 		Pkg: "./api/server", Run: "TestPartsAreStrict$", Why: "parts are counted before they take memory (H3)"},
 	{Name: "api-undocumented-parameter", Dir: "api/server", In: "readQuery", Old: "case !known:", New: "case !known && name == \"\":",
 		Pkg: "./api/server", Run: "TestPartsAreStrict$", Why: "unknown query parameters are refused (H2)"},
-	{Name: "api-key-without-namespace", Dir: "api/server", In: "keyed.hashes", Old: "Key:  hashOf(k.namespace, k.route, k.key),", New: "Key:  hashOf(k.route, k.key),",
+	{Name: "api-key-without-namespace", Dir: "api/server", In: "keyed.hashes", Old: "[]string{k.namespace, k.route, k.key}", New: "[]string{\"\", k.route, k.key}",
 		Pkg: "./api/server", Run: "TestIdempotencyKey$", Why: "keys of two namespaces are two keys (H4)"},
 	{Name: "api-key-without-body", Dir: "api/server", In: "keyed.hashes", Old: "hashOf(k.method, k.target, string(k.body))", New: "hashOf(k.method, k.target)",
 		Pkg: "./api/server", Run: "TestIdempotencyKey$", Why: "the same key with another body is refused (H4)"},

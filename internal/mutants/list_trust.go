@@ -112,7 +112,7 @@ var trustMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "A4: a key lets a revoked token's command through",
 	},
 	{
-		Name: "task-callers-below-level", Dir: "task", In: "Machine.turnedAway", Old: `case m.level < accessLevel:`, New: `case m.level < 1:`,
+		Name: "task-callers-below-level", Dir: "task", In: "Machine.turnedAway", Old: `case m.level < AccessLevel:`, New: `case m.level < 1:`,
 		Pkg: "./task", Run: "TestScripts$", Why: "A4: replicas of two builds would disagree (C9)",
 	},
 	{
@@ -130,5 +130,29 @@ var trustMutants = []mutant{
 	{
 		Name: "access-root-stays", Dir: "task/access", In: "Table.Speaks", Old: `return !t.RootOff`, New: `return true`,
 		Pkg: "./task", Run: "TestScripts$", Why: "A4: a root token that was turned off still speaks",
+	},
+	{
+		Name: "task-child-is-nobodys", Dir: "task", In: "Submit.creator", Old: `if c.Parent != "" {`, New: `if c.Parent != "" && m.caller == 1 {`,
+		Pkg: "./task", Run: "TestScripts$", Why: "A5: who created a task could not read its children",
+	},
+	{
+		Name: "task-import-brings-creators", Dir: "task", In: "importer.task", Old: `0, x.m.caller`, New: `0, n.Creator`,
+		Pkg: "./internal/sim", Run: "TestSim$", Why: "A5: numbers of another cluster's tokens would be those of this one's",
+	},
+	{
+		Name: "task-import-below-level", Dir: "task", In: "ImportRecords.level", Old: `t != nil && t.Creator != 0`, New: `false`,
+		Pkg: "./task", Run: "TestCreatorsNeedTheLevel$", Why: "C9: a former build stops at a field that it does not know",
+	},
+	{
+		Name: "api-key-of-another-token", Dir: "api/server", In: "keyed.hashes", Old: `if p != nil {`, New: `if p != nil && p.Number == 0 {`,
+		Pkg: "./api/server", Run: "TestKeysBelongToTheirToken$", Why: "A4: who guesses a key gets the answer to another's request",
+	},
+	{
+		Name: "store-nobody-asks", Dir: "raftstore", In: "Store.proposeUntil", Old: `ps[i].Caller = by`, New: `ps[i].Caller = task.Caller{Token: 0 * by.Token}`,
+		Pkg: "./raftstore", Run: "TestCallers$", Why: "A4: Apply cannot refuse a revoked token",
+	},
+	{
+		Name: "store-callers-below-level", Dir: "raftstore", In: "Store.caller", Old: `&& s.Level() >= task.AccessLevel`, New: ``,
+		Pkg: "./raftstore", Run: "TestCallers$", Why: "C9: a former build stops at an entry that it cannot read",
 	},
 }

@@ -78,6 +78,9 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{t: t, Fake: apitest.NewFake(), revoked: map[uint64]bool{}, creators: map[string]uint64{}}
 	t.Cleanup(s.Close)
+	if n := s.AddToken("caller"); n != caller {
+		t.Fatalf("the caller has number %d", n)
+	}
 	changed, led, asked := make(chan struct{}), make(chan struct{}), 0
 	close(changed)
 	s.gate = access.New(access.Config{

@@ -85,13 +85,13 @@ func (s *eventStream) Position() uint64 { return s.sub.Position() }
 func (s *eventStream) Close() { s.sub.Close() }
 
 // EventEncoder makes the JSON of events. local shows it the state, for what the record alone does not say: the params
-// of an operation's tasks, and the times of a lease.
+// of an operation's tasks, the times of a lease, and the name of a creator.
 func EventEncoder(local func(func(*task.Machine))) func(*watch.Change) []byte {
 	return func(c *watch.Change) []byte {
 		switch t := c.Task; c.Kind {
 		case watch.Task:
 			shown := view.State{}.Task(t)
-			if t.Role != task.RoleNone || t.Lease != nil {
+			if t.Role != task.RoleNone || t.Lease != nil || t.Creator != 0 {
 				local(func(m *task.Machine) { completeEvent(m, t, shown) })
 			}
 			return view.Compact(api.TaskEvent{Task: shown})
@@ -111,6 +111,7 @@ func completeEvent(m *task.Machine, t *task.Task, shown *api.Task) {
 	if t.Role != task.RoleNone {
 		shown.Params, shown.ParamsBase64 = view.Payload(view.Params(m, t))
 	}
+	shown.CreatedBy = view.Of(m).CreatedBy(t.Creator)
 	if shown.Lease = view.Of(m).Lease(t); shown.Lease != nil {
 		shown.Lease.LeaseMS = 0
 	}

@@ -59,7 +59,7 @@ func (svc *Service) fillReply(answer *taskReply, r *task.Result, minimal bool) {
 		view.Minimal(&answer.task, r.Task)
 		return
 	}
-	if r.Task.Lease == nil && r.Task.Role == task.RoleNone {
+	if r.Task.Lease == nil && r.Task.Role == task.RoleNone && r.Task.Creator == 0 {
 		view.State{}.Fill(&answer.task, r.Task)
 		return
 	}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/task"
@@ -34,7 +35,7 @@ func (v State) Fill(a *api.Task, t *task.Task) {
 		Rev:             t.Rev, CreatedAt: api.TimeOf(int64(t.CreatedAt)),
 		StartedAt: Time(t.StartedAt), FinishedAt: Time(t.FinishedAt),
 		Parent: t.Parent, Partition: t.Partition, Labels: map[string]string{}, Priority: int(t.Priority),
-		Lease: v.Lease(t), History: make([]api.Attempt, len(t.History)),
+		CreatedBy: v.CreatedBy(t.Creator), Lease: v.Lease(t), History: make([]api.Attempt, len(t.History)),
 	}
 	a.Params, a.ParamsBase64 = Payload(v.params(t))
 	a.Result, a.ResultBase64 = Payload(t.Result)
@@ -60,6 +61,19 @@ func (v State) Fill(a *api.Task, t *task.Task) {
 	for _, l := range t.Labels {
 		a.Labels[l.Name] = l.Value
 	}
+}
+
+// CreatedBy names the creator of a record: the access token with this number, "" for 0.
+func (v State) CreatedBy(number uint64) string {
+	if number == 0 {
+		return ""
+	}
+	if v.m != nil {
+		if name := v.m.Access().Name(number); name != "" {
+			return name
+		}
+	}
+	return "token:" + strconv.FormatUint(number, 10)
 }
 
 // Minimal fills in only what api.Task.Minimal keeps.

@@ -292,6 +292,7 @@ func appendTask(b []byte, x *task.Task) ([]byte, bool) {
 	f.someTrue(33, x.Suspect)
 	f.someInt(34, int64(x.DueSince))
 	f.someTrue(35, x.Excess)
+	f.someUint(36, x.Creator)
 	if f.b[f.start] > head.Map|23 {
 		return b, false
 	}

@@ -513,6 +513,8 @@ func (r *reader) task() *task.Task {
 			x.DueSince = task.Time(r.int())
 		case 35:
 			x.Excess = r.bool()
+		case 36:
+			x.Creator = r.uint()
 		default:
 			r.bad = true
 		}

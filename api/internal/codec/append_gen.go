@@ -52,6 +52,7 @@ func appendTaskMembers(b []byte, x *api.Task) []byte {
 	b = appendText(b, `,"partition":`, x.Partition)
 	b = appendLabels(append(b, `,"labels":`...), x.Labels)
 	b = strconv.AppendInt(append(b, `,"priority":`...), int64(x.Priority), 10)
+	b = appendText(b, `,"created_by":`, x.CreatedBy)
 	return b
 }
 

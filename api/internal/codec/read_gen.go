@@ -71,6 +71,8 @@ func (a *answerReader) task(x *api.Task) bool {
 			return x.Labels == nil && a.Labels(&x.Labels)
 		case "priority":
 			return a.int(&x.Priority)
+		case "created_by":
+			return a.Text(&x.CreatedBy)
 		}
 		return a.unknown(name)
 	})

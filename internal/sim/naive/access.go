@@ -137,3 +137,11 @@ func (m *Model) tickTokens() {
 		m.keepToken(&x)
 	}
 }
+
+// creator is A5: a task is its caller's, and the child of an attempt its parent's creator's.
+func (m *Model) creator(c task.Submit) uint64 {
+	if parent := m.Tasks[task.Key{Namespace: c.Namespace, ID: c.Parent}]; parent != nil {
+		return parent.Creator
+	}
+	return m.caller
+}

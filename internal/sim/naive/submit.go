@@ -43,7 +43,7 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 	}
 	t := task.Task{
 		Namespace: c.Namespace, ID: c.ID, Behavior: c.Behavior, Status: task.Created, Params: c.Params, ConcurrencyKey: c.ConcurrencyKey,
-		NotBefore: at, Deadline: c.Deadline, CreatedAt: m.Now, Labels: c.Labels, Priority: c.Priority, Parent: c.Parent,
+		NotBefore: at, Deadline: c.Deadline, CreatedAt: m.Now, Labels: c.Labels, Priority: c.Priority, Parent: c.Parent, Creator: m.creator(c),
 	}
 	if old != nil {
 		t = *old
