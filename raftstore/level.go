@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -15,18 +16,34 @@ func (s *Store) Level() uint64 { return s.fsm.level.Load() }
 // ErrLevel is wrapped by the answer to a command of a level that the cluster has not come to. Nothing was proposed.
 var ErrLevel = errors.New("raftstore: the cluster's feature level does not know it")
 
+// levelPatience is how long a command waits for its level when every member knows it. A cluster that was founded just now has its level a
+// moment after its leader.
+const levelPatience = 2 * time.Second
+
 // checkLevel refuses commands that a member may not know.
-func (s *Store) checkLevel(cmds []task.Command) error {
-	level := s.Level()
+func (s *Store) checkLevel(ctx context.Context, cmds []task.Command) error {
 	for _, c := range cmds {
 		if c == nil {
 			continue
 		}
-		if needs := s.cfg.levelOf(c); needs > level {
-			return fmt.Errorf("%w: %T needs level %d, the cluster has %d", ErrLevel, c, needs, level)
+		if needs := s.cfg.levelOf(c); needs > s.Level() && !reachesLevel(ctx, s, needs) {
+			return fmt.Errorf("%w: %T needs level %d, the cluster has %d", ErrLevel, c, needs, s.Level())
 		}
 	}
 	return nil
+}
+
+// reachesLevel reports whether the cluster has a level that this node has not seen yet, or comes to it soon.
+func reachesLevel(ctx context.Context, s *Store, level uint64) bool {
+	ctx, cancel := context.WithTimeout(ctx, levelPatience)
+	defer cancel()
+	if s.catchUp(ctx) != nil {
+		return s.Level() >= level
+	}
+	for s.Level() < level && len(s.members.Holding(level)) == 0 && ctx.Err() == nil {
+		idle.For(ctx, levelPatience/100)
+	}
+	return s.Level() >= level
 }
 
 // levelAfter is for how long all members must know a level before it is raised, so that an upgrade that goes wrong can

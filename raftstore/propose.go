@@ -19,7 +19,7 @@ import (
 // Errors: ErrNoLeader, ErrOverloaded, ErrTooLarge, ErrLevel and ErrClosed: nothing was proposed. ErrOutcomeUnknown:
 // commands may have been proposed, or may still be. An error that came with the end of ctx wraps the error of ctx, too.
 func (s *Store) Propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
-	if err := s.checkLevel(cmds); err != nil {
+	if err := s.checkLevel(ctx, cmds); err != nil {
 		return nil, err
 	}
 	return inChunks(cmds, func(cmds []task.Command, bodies wire.Bodies, patient bool) ([]task.Result, error) {
@@ -44,7 +44,7 @@ func (s *Store) ProposeKeyed(ctx context.Context, key Key, cmds ...task.Command)
 	if key == (Key{}) {
 		return s.Propose(ctx, cmds...)
 	}
-	if err := s.checkLevel(cmds); err != nil {
+	if err := s.checkLevel(ctx, cmds); err != nil {
 		return nil, err
 	}
 	var these []task.Command
@@ -203,11 +203,18 @@ func (s *Store) proposeUntil(ctx context.Context, patient bool, bodies wire.Bodi
 	}
 }
 
-// caller says who asks for what is proposed with ctx. Below the level that knows callers it is nobody: then no access token is kept that could be
-// revoked, and a member of a former build could not read the entry.
-func (s *Store) caller(ctx context.Context) (by task.Caller) {
-	if s.cfg.Caller != nil && s.Level() >= task.AccessLevel {
-		by = s.cfg.Caller(ctx)
+// caller says who asks for what is proposed with ctx. Below the level that knows callers it is nobody: then no access token is kept that could
+// be revoked, and a member of a former build could not read the entry.
+func (s *Store) caller(ctx context.Context) task.Caller {
+	if s.cfg.Caller == nil {
+		return task.Caller{}
+	}
+	by := s.cfg.Caller(ctx)
+	if by == (task.Caller{}) || s.Level() >= task.AccessLevel {
+		return by
+	}
+	if _ = s.catchUp(ctx); s.Level() < task.AccessLevel { // without a leader nothing is proposed either
+		return task.Caller{}
 	}
 	return by
 }
@@ -316,7 +323,7 @@ func (s *Store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.
 	if err := s.ended(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotLeader, err)
 	}
-	if err := s.checkLevel(cmds); err != nil {
+	if err := s.checkLevel(ctx, cmds); err != nil {
 		return nil, err
 	}
 	ps, bodies, err := unnumbered(cmds)
