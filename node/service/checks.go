@@ -149,7 +149,7 @@ func (svc *Service) checkParams(ctx context.Context, b *task.Behavior, v *task.V
 	if size, limit := int64(len(p.Data)), v.Policy.Limits.ParamsBytes; limit > 0 && size > limit {
 		return "", api.LimitError("params", limit, "%d bytes, behavior %s takes at most %d", size, b.Name, limit)
 	}
-	if err := svc.schemas.params(ctx, v.Policy.ParamsSchema, p); err != nil {
+	if err := svc.schemas.Params(ctx, v.Policy.ParamsSchema, p); err != nil {
 		return "", err
 	}
 	return identity.ConcurrencyKey(&v.Policy, p)

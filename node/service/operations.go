@@ -77,7 +77,7 @@ func (svc *Service) checkStart(ctx context.Context, cmd *task.StartOperation) er
 	if len(cmd.Names) > 0 {
 		first.Partition = cmd.Names[0]
 	}
-	if err := svc.schemas.params(ctx, v.Policy.ParamsSchema, view.ParamsOf(&o, &first)); err != nil {
+	if err := svc.schemas.Params(ctx, v.Policy.ParamsSchema, view.ParamsOf(&o, &first)); err != nil {
 		return ofStart(err)
 	}
 	cmd.BehaviorRev = b.Rev
@@ -163,7 +163,7 @@ func (svc *Service) Operations(ctx context.Context, r api.OperationsRequest) (*a
 		f.Limit = r.Limit - len(reply.Operations)
 		page, next := m.Operations(f)
 		for _, o := range page {
-			if r.Sight != nil && !r.Sight(o.Behavior, 0) { // no record names its creator so far
+			if r.Sight != nil && !r.Sight(o.Behavior, o.Creator) {
 				continue
 			}
 			reply.Operations = append(reply.Operations, view.Of(m).Operation(o))

@@ -175,7 +175,7 @@ func (c *reports) checkFinish(ctx context.Context, f *task.Finish) error {
 	if err := tooLarge("result", len(result.Data)); err != nil {
 		return err
 	}
-	return c.svc.schemas.result(ctx, p.ResultSchema, result)
+	return c.svc.schemas.Result(ctx, p.ResultSchema, result)
 }
 
 // progressed returns the task with the progress that its finish is about. If anything is to be checked it asks the

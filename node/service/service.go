@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/maintain"
+	"github.com/taskrt/taskrt/node/schemas"
 	"github.com/taskrt/taskrt/node/wait"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/raftstore"
@@ -97,7 +98,7 @@ type Service struct {
 	maintenance maintain.Config
 	logger      *slog.Logger
 
-	schemas schemas
+	schemas *schemas.Checker
 	rates   rates
 	exports chan struct{}       // has an item for each export under way
 	content *semaphore.Weighted // counts the bytes of blobs in memory that requests refer to
@@ -112,7 +113,7 @@ func New(c Config) *Service {
 	return &Service{
 		store: c.Store, files: c.Files, modules: c.Modules, members: c.Members, accepts: c.Accepts, waits: c.Waits, changes: c.Changes,
 		clock: c.Clock, maintenance: c.Maintenance, logger: c.Logger,
-		schemas: newSchemas(), exports: make(chan struct{}, maxExports),
+		schemas: schemas.New(), exports: make(chan struct{}, maxExports),
 		content: semaphore.NewWeighted(maxContents), listed: semaphore.NewWeighted(maxListed),
 		closing: make(chan struct{}),
 	}

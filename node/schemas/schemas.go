@@ -1,4 +1,5 @@
-package service
+// Package schemas checks values of requests against the JSON Schemas of behaviors (SPEC B1).
+package schemas
 
 import (
 	"bytes"
@@ -14,10 +15,10 @@ import (
 	"golang.org/x/text/message"
 )
 
-// schemas checks values of HTTP requests against the JSON Schemas of behaviors. A check is bounded by the size of the
+// Checker checks values of HTTP requests against the JSON Schemas of behaviors. A check is bounded by the size of the
 // value, and nothing interrupts it: the largest value of a request may take seconds. So large values take turns, and a
 // request that ends while it waits is passed over. Clients that come and go cost one processor at most.
-type schemas struct {
+type Checker struct {
 	compiled manifest.Schemas
 	large    chan struct{} // has an item while a large value is checked
 }
@@ -25,20 +26,21 @@ type schemas struct {
 // largeCheck is the size from which on a value is large, in bytes: its check takes about 0.1 s.
 const largeCheck = 256 << 10
 
-func newSchemas() schemas { return schemas{large: make(chan struct{}, 1)} }
+// New makes a Checker.
+func New() *Checker { return &Checker{large: make(chan struct{}, 1)} }
 
-// params validates params. Its error is a 422 that names the field (SPEC B1).
-func (s *schemas) params(ctx context.Context, schema []byte, p task.Payload) error {
+// Params validates params. Its error is a 422 that names the field (SPEC B1).
+func (s *Checker) Params(ctx context.Context, schema []byte, p task.Payload) error {
 	return s.check(ctx, "params", api.CodeParamsSchema, schema, p)
 }
 
-// result validates a result in the same way.
-func (s *schemas) result(ctx context.Context, schema []byte, p task.Payload) error {
+// Result validates a result in the same way.
+func (s *Checker) Result(ctx context.Context, schema []byte, p task.Payload) error {
 	return s.check(ctx, "result", api.CodeResultSchema, schema, p)
 }
 
 // check validates the value of field. An absent value (None) is checked as null.
-func (s *schemas) check(ctx context.Context, field, code string, schema []byte, p task.Payload) error {
+func (s *Checker) check(ctx context.Context, field, code string, schema []byte, p task.Payload) error {
 	if len(schema) == 0 {
 		return nil
 	}
