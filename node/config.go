@@ -11,6 +11,7 @@ import (
 	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/node/access"
 	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/node/service"
@@ -42,6 +43,9 @@ type Config struct {
 	BootstrapExpect int
 	// Net listens on Addr and dials. The node takes its protocols from it. Its owner closes it.
 	Net mux.Network
+	// Tokens are the hashes of the tokens that follow from the secrets of this process. It is asked with each request (SPEC A4). nil: the
+	// cluster is open, and nobody is asked for a token.
+	Tokens func() access.Static
 
 	// Worker makes the node run tasks itself, Slots of them at a time (0: the worker's default).
 	Worker bool

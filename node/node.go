@@ -12,11 +12,13 @@ import (
 	"github.com/taskrt/taskrt/internal/durable"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
+	"github.com/taskrt/taskrt/node/access"
 	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/node/service"
+	"github.com/taskrt/taskrt/node/tokens"
 	"github.com/taskrt/taskrt/node/wait"
 	"github.com/taskrt/taskrt/node/watch"
 	"github.com/taskrt/taskrt/raftstore"
@@ -40,6 +42,7 @@ type Node struct {
 	peers   *peers.Peers
 	hub     *lead.Hub
 	accepts *accept.Client
+	gate    *access.Gate // nil: the cluster is open
 	workers workers
 
 	fatal chan struct{} // closed when the node must stop by itself
@@ -105,7 +108,13 @@ func (n *Node) start() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
 	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: service.EventEncoder(n.store.Local)})
-	n.waits = wait.New(func() wait.Subscription { return n.store.Subscribe(subscribeEntries) }, n.store.Local, n.forget, n.changes)
+	told := wait.Told{Removed: n.forget}
+	if cfg.Tokens != nil {
+		n.gate = tokens.NewGate(n.store, cfg.Tokens)
+		n.wg.Go(func() { n.gate.Run(ctx) })
+		told.Tokens = n.gate.Changed
+	}
+	n.waits = wait.New(func() wait.Subscription { return n.store.Subscribe(subscribeEntries) }, n.store.Local, told, n.changes)
 	progress := peers.NewProgress(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
 	n.peers = peers.New(cfg.Net, cfg.Logger, n.answerPeer, progress)
 	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
@@ -223,6 +232,20 @@ func (n *Node) release() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Gate knows who makes a request. It is nil in a cluster that is open.
+func (n *Node) Gate() *access.Gate { return n.gate }
+
+// Guarded returns the Service for requests that come through the Gate. In a cluster that is open it is the node itself.
+func (n *Node) Guarded() api.Service {
+	if n.gate == nil {
+		return n
+	}
+	return tokens.Guard(n.gate, n, n.Log())
+}
+
+// Tokens manages the cluster's access tokens.
+func (n *Node) Tokens() tokens.Manager { return tokens.NewManager(n.Log()) }
 
 // Store is the replicated store, for tests and for tools in the same process.
 func (n *Node) Store() *raftstore.Store { return n.store }

@@ -103,7 +103,7 @@ func (f *Fake) open() (err error) {
 		return err
 	}
 	f.changes = watch.NewFeed(watch.Config{Local: f.store.Local, Encode: service.EventEncoder(f.store.Local)})
-	waits := wait.New(func() wait.Subscription { return f.store.subscribe() }, f.store.Local, nil, f.changes)
+	waits := wait.New(func() wait.Subscription { return f.store.subscribe() }, f.store.Local, wait.Told{}, f.changes)
 	f.accepts = accept.NewClient(accept.Config{Net: here, Follow: follow, Logger: quiet})
 	clock, config := raftstore.SystemClock(), maintain.Config{TrimWait: soon, PurgeWait: soon, PurgeAgain: soon}.WithDefaults()
 	f.Service = service.New(service.Config{

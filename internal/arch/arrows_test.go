@@ -19,7 +19,7 @@ var arrows = map[string][]string{
 	"task":      {"task/access", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
-	"node":      {"api", "api/children", "blob", "node/accept", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
+	"node":      {"api", "api/children", "blob", "node/accept", "node/access", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/scaffold",
@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"node/maintain":      {"task", "node/logs", "internal/clip"},
 	"node/peers":         {"api", "node/logs", "node/maintain", "node/watch", "task", "internal/idle", "internal/mux"},
 	"node/policy":        {"runtime/manifest", "task"},
-	"node/service":       {"api", "api/auth", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "task/blobs", "task/names", "internal/idle"},
+	"node/service":       {"api", "api/auth", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/schemas", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "task/blobs", "task/names", "internal/idle"},
 	"node/view":          {"api", "api/runs", "api/spaces", "task"},
 	"node/wait":          {"api", "node/watch", "task"},
 	"node/watch":         {"task", "task/wire"},
@@ -89,6 +89,8 @@ var arrows = map[string][]string{
 
 	"api/internal/schemas": {"api", "api/auth", "api/internal/codec"},
 	"node/access":          {"api", "api/auth", "task/access", "trust"},
+	"node/schemas":         {"api", "runtime/manifest", "task"},
+	"node/tokens":          {"api", "api/auth", "node/access", "node/view", "raftstore", "task", "task/access", "trust"},
 
 	"task/wire/head":       {},
 	"node/maintain/native": {"abi", "api/runs", "blob", "node/logs", "node/maintain", "raftstore", "runtime", "task", "worker"},
@@ -187,7 +189,8 @@ var thirdParty = map[string][]string{
 	"metrics":                  {"github.com/prometheus/client_golang"},
 	"node/identity":            {"github.com/gowebpki/jcs"},
 	"node/maintain":            {"github.com/bits-and-blooms/bloom/v3", "golang.org/x/time"},
-	"node/service":             {"github.com/google/uuid", "github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/sync", "golang.org/x/text"},
+	"node/schemas":             {"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"},
+	"node/service":             {"github.com/google/uuid", "golang.org/x/sync"},
 	"raftstore":                {"github.com/hashicorp/raft", "github.com/fxamacker/cbor/v2"},
 	"raftstore/guard":          {"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"},
 	"raftstore/members":        {"github.com/hashicorp/raft"},

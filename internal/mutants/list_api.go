@@ -78,7 +78,7 @@ var apiMutants = []mutant{
 		Pkg: "./node/access", Run: "TestJoin$", Why: "who may submit could run the tasks of others again (A5)"},
 	{Name: "guard-lists-all", Dir: "node/service", In: "taskPage.look", Old: "if p.sight != nil {", New: "if p.sight != nil && len(ts) == 0 {",
 		Pkg: "./node/access", Run: "TestLists$", Why: "a list would name what the caller may not read (A5)"},
-	{Name: "guard-events-all", Dir: "node/watch", In: "Filter.selects", Old: "(f.Sight == nil || f.Sight(string(behavior), 0))", New: "true",
+	{Name: "guard-events-all", Dir: "node/watch", In: "Filter.selects", Old: "(f.Sight == nil || f.Sight(string(behavior), creator))", New: "true",
 		Pkg: "./node/access", Run: "TestLists$", Why: "a stream would tell of what the caller may not read (A5)"},
 	{Name: "guard-push-unasked", Dir: "node/service", In: "Service.Push", Old: "if r.May == nil {", New: "if r.May != nil {",
 		Pkg: "./node/access", Run: "TestPush$", Why: "who may deploy one behavior could replace every other (A5)"},

@@ -49,7 +49,7 @@ var nodeMutants = []mutant{
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "params are at most 16 MiB (H3)"},
 	{Name: "node-params-limit-ignored", Dir: "node/service", In: "Service.checkParams", Old: "limit > 0 && size > limit {", New: "limit < 0 && size > limit {",
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "a behavior's own limit counts (B1)"},
-	{Name: "node-schema-ignored", Dir: "node/service", In: "Service.checkParams", Old: "if err := svc.schemas.params(ctx, v.Policy.ParamsSchema, p); err != nil {", New: "if err := svc.schemas.params(ctx, nil, p); err != nil {",
+	{Name: "node-schema-ignored", Dir: "node/service", In: "Service.checkParams", Old: "if err := svc.schemas.Params(ctx, v.Policy.ParamsSchema, p); err != nil {", New: "if err := svc.schemas.params(ctx, nil, p); err != nil {",
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "params that do not match are refused (B1)"},
 	{Name: "node-inexact-number-accepted", Dir: "node/identity", In: "exact", Old: "return d1 == d2 && e1 == e2", New: "return d1 == d2 || e1 == e2",
 		Pkg: "./node/identity", Run: "TestExactNumbers$", Why: "two numbers would become one, and with them two tasks (I2)"},

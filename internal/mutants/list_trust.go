@@ -152,7 +152,31 @@ var trustMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestCallers$", Why: "A4: Apply cannot refuse a revoked token",
 	},
 	{
-		Name: "store-callers-below-level", Dir: "raftstore", In: "Store.caller", Old: `&& s.Level() >= task.AccessLevel`, New: ``,
+		Name: "store-callers-below-level", Dir: "raftstore", In: "Store.caller", Old: `if _ = s.catchUp(ctx); s.Level() < task.AccessLevel {`, New: `if false {`,
 		Pkg: "./raftstore", Run: "TestCallers$", Why: "C9: a former build stops at an entry that it cannot read",
+	},
+	{
+		Name: "tokens-give-away", Dir: "node/tokens", In: "Manager.CreateToken", Old: `if !p.Grant.Covers(&g) {`, New: `if false {`,
+		Pkg: "./internal/clustertest", Run: "TestTokensOfTokens$", Why: "A4: a token could make another that may do more",
+	},
+	{
+		Name: "tokens-of-others", Dir: "node/tokens", In: "manages", Old: `x != nil && p.Grant.Covers(&x.Grant)`, New: `x != nil`,
+		Pkg: "./internal/clustertest", Run: "TestTokensOfTokens$", Why: "A4: a token could revoke those that may do more",
+	},
+	{
+		Name: "tokens-root-ends-itself", Dir: "node/tokens", In: "Manager.DisableRoot", Old: `case p.Number == access.Root:`, New: `case false:`,
+		Pkg: "./internal/clustertest", Run: "TestRootSwitch$", Why: "A4: nobody would be left who manages tokens",
+	},
+	{
+		Name: "tokens-former-for-ever", Dir: "node/tokens", In: "known.Find", Old: `if hash != x.Hash && (until == 0 || x.FormerUntil < until) {`, New: `if false {`,
+		Pkg: "./node/tokens", Run: "TestFind$", Why: "A4: the secret from before a rotation holds for a while only",
+	},
+	{
+		Name: "tokens-calls-go-on", Dir: "node/wait", In: "Dispatcher.dispatch", Old: `		d.tokens()`, New: ``,
+		Pkg: "./internal/clustertest", Run: "TestRevokedElsewhere$", Why: "A4: a wait or a stream would outlive its token",
+	},
+	{
+		Name: "store-level-not-awaited", Dir: "raftstore", In: "Store.checkLevel", Old: `&& !reachesLevel(ctx, s, needs)`, New: ``,
+		Pkg: "./internal/clustertest", Run: "TestRootSwitch$", Why: "C9: a cluster that was founded just now would refuse what it knows a moment later",
 	},
 }

@@ -24,7 +24,7 @@ type Subscription interface {
 type Dispatcher struct {
 	subscribe func() Subscription
 	local     func(func(*task.Machine))
-	removed   func(task.Key) // told of every removed task
+	told      Told
 	changes   *watch.Feed
 
 	mu      sync.Mutex
@@ -36,6 +36,12 @@ type Dispatcher struct {
 	leasesEnded, sessionsEnded atomic.Int64 // how many events of these kinds there were
 }
 
+// Told are who is told of events besides those who wait. A nil function is told nothing.
+type Told struct {
+	Removed func(task.Key) // of every removed task
+	Tokens  func()         // that an access token has changed or ended, or the switch of the root token
+}
+
 // gatherEntries is the most log entries whose events are dispatched together.
 const gatherEntries = 256
 
@@ -44,9 +50,9 @@ const MaxTasks = 1 << 20
 
 // New makes a dispatcher. Nothing is dispatched before Run.
 func New(
-	subscribe func() Subscription, local func(func(*task.Machine)), removed func(task.Key), changes *watch.Feed,
+	subscribe func() Subscription, local func(func(*task.Machine)), told Told, changes *watch.Feed,
 ) *Dispatcher {
-	return &Dispatcher{subscribe: subscribe, local: local, removed: removed, changes: changes, waiters: map[task.Key]*Waiter{}}
+	return &Dispatcher{subscribe: subscribe, local: local, told: told, changes: changes, waiters: map[task.Key]*Waiter{}}
 }
 
 // Run dispatches until ctx ends or the store closes.
@@ -114,6 +120,8 @@ func (d *Dispatcher) dispatch(e *task.Event) {
 		d.leasesEnded.Add(1)
 	case task.SessionEnded:
 		d.sessionsEnded.Add(1)
+	case task.AccessChanged, task.AccessRemoved:
+		d.tokens()
 	}
 	d.operations.dispatch(e)
 	if e.Task == nil || e.Kind != task.TaskChanged && e.Kind != task.TaskRemoved {
@@ -121,8 +129,8 @@ func (d *Dispatcher) dispatch(e *task.Event) {
 	}
 	gone := e.Kind == task.TaskRemoved
 	key := e.Task.Key()
-	if gone && d.removed != nil {
-		d.removed(key)
+	if gone && d.told.Removed != nil {
+		d.told.Removed(key)
 	}
 	d.mu.Lock()
 	var ws []*Waiter
@@ -135,8 +143,15 @@ func (d *Dispatcher) dispatch(e *task.Event) {
 	}
 }
 
+func (d *Dispatcher) tokens() {
+	if d.told.Tokens != nil {
+		d.told.Tokens()
+	}
+}
+
 // recheck shows the present state to every waiter, because events may be missed before a subscription begins.
 func (d *Dispatcher) recheck() {
+	d.tokens()
 	d.operations.recheck(d.local)
 	var ws []*Waiter
 	d.mu.Lock()

@@ -36,7 +36,7 @@ func inDispatcher(t *testing.T, f func(d *Dispatcher, s *nodetest.Script)) {
 		local := func(f func(*task.Machine)) { f(m) }
 		changes := watch.NewFeed(watch.Config{Local: local, Encode: func(*watch.Change) []byte { return nil }, Entries: 64})
 		defer changes.Close()
-		d := New(func() Subscription { return s.Subscribe() }, local, nil, changes)
+		d := New(func() Subscription { return s.Subscribe() }, local, Told{}, changes)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { d.Run(ctx) })

@@ -18,14 +18,14 @@ type Filter struct {
 }
 
 func (f *Filter) matches(t *task.Task) bool {
-	return (f.Status == 0 || f.Status == t.Status) && f.selects([]byte(t.Namespace), []byte(t.ID), []byte(t.Behavior), []byte(t.Parent))
+	return (f.Status == 0 || f.Status == t.Status) && f.selects([]byte(t.Namespace), []byte(t.ID), []byte(t.Behavior), []byte(t.Parent), t.Creator)
 }
 
-// selects reports whether f selects a task of these names, whatever its status.
-func (f *Filter) selects(namespace, id, behavior, parent []byte) bool {
+// selects reports whether f selects a task of these names and this creator, whatever its status.
+func (f *Filter) selects(namespace, id, behavior, parent []byte, creator uint64) bool {
 	return f.Namespace == string(namespace) &&
 		(f.Behavior == "" || f.Behavior == string(behavior)) &&
-		(f.Sight == nil || f.Sight(string(behavior), 0)) && // no record names its creator so far
+		(f.Sight == nil || f.Sight(string(behavior), creator)) &&
 		(f.Parent == "" || f.Parent == string(parent)) &&
 		(len(f.IDs) == 0 || slices.ContainsFunc(f.IDs, func(x string) bool { return x == string(id) }))
 }

@@ -32,7 +32,8 @@ type mark struct {
 	kind    Kind
 	status  task.Status
 	rev     uint64
-	outcome bool // the change gave the task an outcome (SPEC T2) that it did not have before
+	creator uint64 // of the task: the number of a token
+	outcome bool   // the change gave the task an outcome (SPEC T2) that it did not have before
 
 	// The fields below are for Progress.
 	stored bool // the record changed; else the progress is not in the log
@@ -80,7 +81,7 @@ func (r *ring) add(c *Change, m mark) {
 	if r.next-r.first == uint64(len(r.slots)) {
 		r.evict()
 	}
-	m.kind, m.status, m.rev = c.Kind, c.Task.Status, c.Rev
+	m.kind, m.status, m.rev, m.creator = c.Kind, c.Task.Status, c.Rev, c.Task.Creator
 	if m.kind == Progress && !m.quiet {
 		key := c.Task.Key()
 		if old := r.progress[key]; old != 0 {
@@ -145,7 +146,7 @@ func (r *ring) matches(f *Filter, e *slot) bool {
 	}
 	record := r.records.get(e.place)
 	namespace, id, behavior := wire.TaskNames(record)
-	return f.selects(namespace, id, behavior, record[e.parent:])
+	return f.selects(namespace, id, behavior, record[e.parent:], e.creator)
 }
 
 // change decodes the change e.
