@@ -5,11 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
@@ -138,21 +136,5 @@ func TestCommands(t *testing.T) {
 		if !slices.Contains(names, want) {
 			t.Errorf("no command %s in %q", want, names)
 		}
-	}
-}
-
-func TestAge(t *testing.T) {
-	for d, want := range map[string]string{"0s": "now", "59s": "59s", "61s": "1m", "59m59s": "59m", "60m": "1h", "47h59m": "47h", "72h": "3d"} {
-		parsed, err := api.ParseDuration(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := since(parsed); got != want {
-			t.Errorf("%s: %s, want %s", d, got, want)
-		}
-	}
-	now := api.Time{Time: time.Now()}
-	if a, b := ago(now), ago(api.Time{Time: now.Add(-time.Hour)}); a != "just now" || b != "1h ago" {
-		t.Errorf("%q and %q", a, b)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -48,7 +49,7 @@ func behaviorList(_ *cli.Context, cl *client) error {
 	return cl.print(func(w *terminal.Table) {
 		w.Row("NAME", "VERSION", "KIND", "PAUSED")
 		for _, b := range behaviors {
-			w.Row(b.Name, short(b.Version), b.Kind, b.Paused)
+			w.Row(b.Name, show.Digest(b.Version), b.Kind, b.Paused)
 		}
 	})
 }
@@ -64,15 +65,15 @@ func behaviorShow(c *cli.Context, cl *client) error {
 func describeBehavior(w *terminal.Table, b *api.BehaviorDetail) {
 	w.Field("name", b.Name)
 	w.Field("kind", b.Kind)
-	w.Field("version", short(b.Version))
-	w.Field("module", orDash(short(b.Module)))
+	w.Field("version", show.Digest(b.Version))
+	w.Field("module", show.OrDash(show.Digest(b.Module)))
 	w.Field("paused", b.Paused)
 	for _, v := range b.Versions {
 		active := ""
 		if v.Active {
 			active = ", active"
 		}
-		w.Field("kept", fmt.Sprintf("%s of %s%s", short(v.Version), v.ActivatedAt, active))
+		w.Field("kept", fmt.Sprintf("%s of %s%s", show.Digest(v.Version), v.ActivatedAt, active))
 	}
 	var manifest bytes.Buffer
 	if json.Indent(&manifest, b.Manifest, "", "  ") == nil {
@@ -91,7 +92,7 @@ func behaviorStats(c *cli.Context, cl *client) error {
 		w.Field("delayed", s.Delayed)
 		w.Field("running", s.Running)
 		w.Field("retrying", s.Retrying)
-		w.Field("oldest due", shortTime(s.Oldest))
+		w.Field("oldest due", show.Time(s.Oldest))
 	})
 }
 

@@ -5,11 +5,9 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -129,46 +127,3 @@ func readLogSettings(c *cli.Context, level string) (s guests.LogSettings, err er
 	}
 	return s, nil
 }
-
-// shortTime is a time for people: as the API writes it, or "-".
-func shortTime(t *api.Time) string {
-	if t == nil {
-		return "-"
-	}
-	return t.String()
-}
-
-// ago is age for a sentence.
-func ago(t api.Time) string {
-	if s := age(t); s != "now" {
-		return s + " ago"
-	}
-	return "just now"
-}
-
-// age is how long ago t was, for people.
-func age(t api.Time) string { return since(time.Since(t.Time)) }
-
-func since(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return "now"
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-// short is the beginning of a digest.
-func short(digest string) string { return digest[:min(12, len(digest))] }

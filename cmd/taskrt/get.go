@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -31,7 +32,7 @@ func describeTask(w *terminal.Table, t *api.Task) {
 	row("namespace", t.Namespace)
 	row("behavior", t.Behavior)
 	if t.Version != "" {
-		row("version", short(t.Version))
+		row("version", show.Digest(t.Version))
 	}
 	row("state", state(t))
 	row("final", t.Final)
@@ -47,11 +48,11 @@ func describeTask(w *terminal.Table, t *api.Task) {
 		row("label", name+"="+t.Labels[name])
 	}
 	if t.Params != nil {
-		row("params", clip(t.Params, 200))
+		row("params", show.Clip(t.Params, 200))
 	}
 	row("created", t.CreatedAt)
-	row("started", shortTime(t.StartedAt))
-	row("finished", shortTime(t.FinishedAt))
+	row("started", show.Time(t.StartedAt))
+	row("finished", show.Time(t.FinishedAt))
 	if t.NotBefore != nil {
 		row("not before", t.NotBefore)
 	}
@@ -59,16 +60,16 @@ func describeTask(w *terminal.Table, t *api.Task) {
 		row("deadline", t.Deadline)
 	}
 	if t.Progress != nil {
-		row("progress", clip(t.Progress, 200))
+		row("progress", show.Clip(t.Progress, 200))
 	}
 	if t.Result != nil {
-		row("result", clip(t.Result, 200))
+		row("result", show.Clip(t.Result, 200))
 	}
 	if t.Error != nil {
 		row("error", errorText(t.Error))
 	}
 	for _, a := range t.History {
-		what := fmt.Sprintf("%s by %s, %s to %s", a.Outcome, a.Worker, a.StartedAt, shortTime(a.FinishedAt))
+		what := fmt.Sprintf("%s by %s, %s to %s", a.Outcome, a.Worker, a.StartedAt, show.Time(a.FinishedAt))
 		if a.FuelUsed > 0 {
 			what += fmt.Sprintf(", fuel %d", a.FuelUsed)
 		}

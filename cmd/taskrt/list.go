@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -41,7 +42,7 @@ func list(c *cli.Context, cl *client) error {
 	return cl.printPage(reply.Cursor, func(w *terminal.Table) {
 		w.Row("ID", "BEHAVIOR", "STATUS", "FINAL", "ATTEMPT", "AGE")
 		for _, t := range reply.Tasks {
-			w.Row(t.ID, t.Behavior, t.Status, t.Final, t.Attempt, age(t.CreatedAt))
+			w.Row(t.ID, t.Behavior, t.Status, t.Final, t.Attempt, show.Age(t.CreatedAt))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/task"
@@ -70,7 +71,7 @@ func (c *client) explainRun(err error) error {
 	case lookErr != nil:
 		what = "what it does cannot be found out now"
 	case r.StartedAt != nil:
-		what = fmt.Sprintf("it began at %s on %s", r.StartedAt, orDash(r.Worker))
+		what = fmt.Sprintf("it began at %s on %s", r.StartedAt, show.OrDash(r.Worker))
 	}
 	return fmt.Errorf("%w; %s; --supersede-run %d ends it and begins another", err, what, refused.Run)
 }
@@ -95,16 +96,16 @@ func (c *client) awaitRun(run int64, timeout time.Duration) error {
 		}
 		switch r.Status {
 		case "SUCCESS":
-			return c.print(func(w *terminal.Table) { describeRun(w, r) })
+			return c.print(func(w *terminal.Table) { show.Run(w, r) })
 		case "LOST", "GIVEN_BACK", "SNOOZED":
 			run++ // the next attempt takes it over
 			continue
 		case "WAITING", "RUNNING":
 			err = &exitError{exitTimeout, fmt.Errorf("run %d: wait timed out after %v; it is %s", run, timeout, r.Status)}
 		default:
-			err = &exitError{exitTaskFailed, fmt.Errorf("run %d: %s: %s", run, r.Status, orDash(r.Message))}
+			err = &exitError{exitTaskFailed, fmt.Errorf("run %d: %s: %s", run, r.Status, show.OrDash(r.Message))}
 		}
-		if perr := c.print(func(w *terminal.Table) { describeRun(w, r) }); perr != nil {
+		if perr := c.print(func(w *terminal.Table) { show.Run(w, r) }); perr != nil {
 			return perr
 		}
 		return err
@@ -121,7 +122,7 @@ func (c *client) showRun(run int64) (stop func()) {
 			if err != nil {
 				return // the wait itself says what is wrong
 			}
-			line(fmt.Sprintf("run %d  %s  %s", run, state(t), progress(t.Progress)))
+			line(fmt.Sprintf("run %d  %s  %s", run, state(t), show.Progress(t.Progress)))
 			rev = t.Rev + 1
 		}
 	})
@@ -132,32 +133,7 @@ func maintenanceInfo(_ *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) {
-		row := w.Field
-		every := "only on demand"
-		if info.Every > 0 {
-			every = time.Duration(info.Every).String()
-		}
-		row("every", every)
-		row("paused", info.Paused)
-		row("status", orDash(info.Status))
-		row("next run", shortTime(info.NextRun))
-		row("unfinished run", dashOr0(info.Unfinished))
-		row("grace", time.Duration(info.Grace))
-		row("scans per second", info.ScanRate)
-		row("deletes per second", info.DeleteRate)
-		row("batch", info.Batch)
-		if info.Last != nil {
-			row("last run", fmt.Sprintf("%d, %s, %s", info.Last.Run, info.Last.Status, ago(*info.Last.FinishedAt)))
-		}
-	})
-}
-
-func dashOr0(n int64) string {
-	if n == 0 {
-		return "-"
-	}
-	return strconv.FormatInt(n, 10)
+	return cl.print(func(w *terminal.Table) { show.Maintenance(w, info) })
 }
 
 func maintenanceLog(c *cli.Context, cl *client) error {
@@ -170,66 +146,13 @@ func maintenanceLog(c *cli.Context, cl *client) error {
 		if err != nil {
 			return err
 		}
-		return cl.print(func(w *terminal.Table) { describeRun(w, r) })
+		return cl.print(func(w *terminal.Table) { show.Run(w, r) })
 	}
 	runs, err := cl.MaintenanceRuns(cl.ctx)
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) {
-		w.Row("RUN", "STATUS", "DRY", "STARTED", "TOOK", "WORKER", "SCANNED", "RETAINED", "NEWER", "DELETED", "MESSAGE")
-		for i := range runs {
-			r := &runs[i]
-			sum := totalsOf(r)
-			w.Row(r.Run, r.Status, r.DryRun, shortTime(r.StartedAt), took(r),
-				orDash(r.Worker), sum.Scanned, sum.Retained, sum.Newer, sum.Deleted, orDash(terminal.Clip(r.Message, 80)))
-		}
-	})
-}
-
-func took(r *api.MaintenanceRun) string {
-	if r.StartedAt == nil || r.FinishedAt == nil {
-		return "-"
-	}
-	return r.FinishedAt.Sub(r.StartedAt.Time).Round(time.Millisecond).String()
-}
-
-// totalsOf adds up the lines of a run.
-func totalsOf(r *api.MaintenanceRun) (sum api.MaintenanceCount) {
-	for _, o := range r.Objects {
-		sum.Scanned += o.Scanned
-		sum.Retained += o.Retained
-		sum.Newer += o.Newer
-		sum.Deleted += o.Deleted
-	}
-	return sum
-}
-
-// describeRun shows a record, and then its counts.
-func describeRun(w *terminal.Table, r *api.MaintenanceRun) {
-	row := w.Field
-	row("run", r.Run)
-	row("status", r.Status)
-	row("dry run", r.DryRun)
-	row("worker", orDash(r.Worker))
-	row("started", shortTime(r.StartedAt))
-	row("finished", shortTime(r.FinishedAt))
-	if r.Message != "" {
-		row("message", r.Message)
-	}
-	if r.SucceededBy != 0 {
-		row("succeeded by", r.SucceededBy)
-	}
-	row("nothing deleted from", shortTime(r.Before))
-	row("filter", fmt.Sprintf("%d marks in %d bits, false positives %.2g", r.Filter.Items, r.Filter.Bits, r.Filter.FalsePositiveRate))
-	if len(r.Objects) == 0 {
-		return
-	}
-	w.Printf("\n")
-	w.Row("KIND", "NAMESPACE", "SCANNED", "RETAINED", "NEWER", "DELETED")
-	for _, o := range r.Objects {
-		w.Row(o.Kind, orDash(o.Namespace), o.Scanned, o.Retained, o.Newer, o.Deleted)
-	}
+	return cl.print(func(w *terminal.Table) { show.Runs(w, runs) })
 }
 
 // maintenanceFlags are the flags of a node that say how maintenance runs.

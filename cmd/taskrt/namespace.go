@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -184,7 +185,7 @@ func (c *client) printNamespace(n *api.Namespace, err error) error {
 		if n.Usage.Excess > 0 {
 			row("too many to be kept for ever", n.Usage.Excess)
 		}
-		row("created", shortTime(n.CreatedAt))
+		row("created", show.Time(n.CreatedAt))
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -130,9 +131,9 @@ func describeOperation(w *terminal.Table, o *api.Operation) {
 	row("id", o.ID)
 	row("namespace", o.Namespace)
 	row("behavior", o.Behavior)
-	row("version", short(o.Version))
-	row("target", orDash(o.Target))
-	row("object", orDash(o.Object))
+	row("version", show.Digest(o.Version))
+	row("target", show.OrDash(o.Target))
+	row("object", show.OrDash(o.Object))
 	row("instance", o.Instance)
 	row("state", operationState(o))
 	row("partitions", o.Partitions)
@@ -145,15 +146,15 @@ func describeOperation(w *terminal.Table, o *api.Operation) {
 		row("label", name+"="+o.Labels[name])
 	}
 	if o.Arg != nil {
-		row("arg", clip(o.Arg, 200))
+		row("arg", show.Clip(o.Arg, 200))
 	}
 	row("created", o.CreatedAt)
-	row("finished", shortTime(o.FinishedAt))
+	row("finished", show.Time(o.FinishedAt))
 	if o.Completion != "" {
 		row("completion", o.Completion)
 	}
 	if o.Result != nil {
-		row("result", clip(o.Result, 200))
+		row("result", show.Clip(o.Result, 200))
 	}
 	if o.Error != nil {
 		row("error", errorText(o.Error))
@@ -197,8 +198,8 @@ func opList(c *cli.Context, cl *client) error {
 	return cl.printPage(reply.Cursor, func(w *terminal.Table) {
 		w.Row("ID", "BEHAVIOR", "TARGET", "OBJECT", "INSTANCE", "STATUS", "DONE", "FAILED", "AGE")
 		for _, o := range reply.Operations {
-			w.Row(o.ID, o.Behavior, orDash(o.Target), orDash(o.Object), o.Instance, o.Status,
-				fmt.Sprintf("%d/%d", o.Counts.Success+o.Counts.Failure, o.Partitions), o.Counts.Failure, age(o.CreatedAt))
+			w.Row(o.ID, o.Behavior, show.OrDash(o.Target), show.OrDash(o.Object), o.Instance, o.Status,
+				fmt.Sprintf("%d/%d", o.Counts.Success+o.Counts.Failure, o.Partitions), o.Counts.Failure, show.Age(o.CreatedAt))
 		}
 	})
 }

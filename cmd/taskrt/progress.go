@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
-	"github.com/taskrt/taskrt/internal/terminal"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 )
 
 // showProgress keeps a line about the task on standard error while the command waits for the task, if standard error
@@ -16,7 +15,7 @@ import (
 func (c *client) showProgress(t *api.Task) (stop func()) {
 	return c.whileWaiting(func(ctx context.Context, client *apiclient.Client, line func(string)) {
 		for !t.Final {
-			line(state(t) + "  " + progress(t.Progress))
+			line(state(t) + "  " + show.Progress(t.Progress))
 			next, err := client.Task(ctx, t.Namespace, t.ID, api.GetOptions{Wait: time.Second, Until: fmt.Sprintf("rev:%d", t.Rev+1)})
 			if err != nil {
 				return // the wait itself says what is wrong
@@ -26,9 +25,9 @@ func (c *client) showProgress(t *api.Task) (stop func()) {
 	})
 }
 
-// whileWaiting lets show write a line on standard error, again and again, if standard error is a terminal. It does so
+// whileWaiting lets draw write a line on standard error, again and again, if standard error is a terminal. It does so
 // beside the wait, by long polls of a client of its own; stop ends it and wipes the line.
-func (c *client) whileWaiting(show func(ctx context.Context, client *apiclient.Client, line func(string))) (stop func()) {
+func (c *client) whileWaiting(draw func(ctx context.Context, client *apiclient.Client, line func(string))) (stop func()) {
 	if !c.stderr.Draws() {
 		return func() {}
 	}
@@ -41,7 +40,7 @@ func (c *client) whileWaiting(show func(ctx context.Context, client *apiclient.C
 	go func() {
 		defer close(done)
 		defer client.Close()
-		show(ctx, client, func(text string) {
+		draw(ctx, client, func(text string) {
 			c.stderr.Status("%s  %s", time.Since(began).Truncate(time.Second), text)
 		})
 	}()
@@ -51,18 +50,3 @@ func (c *client) whileWaiting(show func(ctx context.Context, client *apiclient.C
 		c.stderr.EndStatus()
 	}
 }
-
-// progress shows {"done":…,"total":…}, which guests' heartbeats make, as a bar, and any other JSON as it is.
-func progress(p json.RawMessage) string {
-	var at struct {
-		Done  int64 `json:"done"`
-		Total int64 `json:"total"`
-	}
-	if json.Unmarshal(p, &at) != nil || at.Total <= 0 || at.Done < 0 || at.Done > at.Total {
-		return clip(p, 60)
-	}
-	return terminal.Bar(at.Done, at.Total)
-}
-
-// clip is the beginning of a JSON text.
-func clip(b []byte, n int) string { return terminal.Clip(string(b), n) }

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -44,7 +45,7 @@ func push(c *cli.Context, cl *client) error {
 	return cl.print(func(w *terminal.Table) {
 		w.Row("BEHAVIOR", "VERSION", "MODULE", "BYTES")
 		for _, b := range m.Behaviors {
-			w.Row(b.Name, short(b.Version), short(m.Digest), m.Size)
+			w.Row(b.Name, show.Digest(b.Version), show.Digest(m.Digest), m.Size)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -22,11 +23,11 @@ func (c *client) sending(what string, total int64) (stop func()) {
 		n, since := c.sent.Load(), time.Since(began).Truncate(time.Second)
 		switch {
 		case total > 0 && n < total:
-			return fmt.Sprintf("%s  sending %s  %s of %s", since, what, terminal.Bar(n, total), bytesText(total))
+			return fmt.Sprintf("%s  sending %s  %s of %s", since, what, terminal.Bar(n, total), show.Bytes(total))
 		case total > 0:
-			return fmt.Sprintf("%s  %s is sent (%s), the cluster works on it", since, what, bytesText(n))
+			return fmt.Sprintf("%s  %s is sent (%s), the cluster works on it", since, what, show.Bytes(n))
 		}
-		return fmt.Sprintf("%s  sending %s  %s", since, what, bytesText(n))
+		return fmt.Sprintf("%s  sending %s  %s", since, what, show.Bytes(n))
 	}
 	go func() {
 		defer close(done)
@@ -52,15 +53,4 @@ func (c *client) sending(what string, total int64) (stop func()) {
 		close(quit)
 		<-done
 	}
-}
-
-// bytesText is a size for people.
-func bytesText(n int64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%d KB", n/1000)
-	}
-	return fmt.Sprintf("%d MB", n/1_000_000)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 )
 
 func (p *program) watchCommand() *cli.Command {
@@ -86,7 +87,7 @@ func (w *watching) event(e *api.Event) error {
 		w.changed(t.Task)
 		line := fmt.Sprintf("rev %d  %s", t.Task.Rev, state(t.Task))
 		if t.Task.Progress != nil {
-			line += "  " + clip(t.Task.Progress, 100)
+			line += "  " + show.Clip(t.Task.Progress, 100)
 		}
 		return w.line(e, t.Task.ID, line)
 	case api.EventProgress:
@@ -97,7 +98,7 @@ func (w *watching) event(e *api.Event) error {
 		if err := json.Unmarshal(e.Data, &p); err != nil {
 			return fmt.Errorf("an event that cannot be read: %w", err)
 		}
-		return w.line(e, p.ID, "progress "+clip(p.Progress, 100))
+		return w.line(e, p.ID, "progress "+show.Clip(p.Progress, 100))
 	case api.EventRemoved:
 		var r api.RemovedEvent
 		if err := json.Unmarshal(e.Data, &r); err != nil {
