@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node/logs"
@@ -131,6 +132,23 @@ func (n *Node) self(st raftstore.Status) api.Node {
 	}
 }
 
+// enableRoot turns the root token on, for whoever holds the cluster secret.
+func (n *Node) enableRoot() peers.Reply {
+	if n.gate == nil {
+		return peers.Reply{Error: "this cluster asks for no tokens"}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), enableTimeout)
+	defer cancel()
+	if err := n.Tokens().EnableRoot(ctx); err != nil {
+		return peers.Reply{Error: err.Error()}
+	}
+	n.cfg.Logger.Warn("the root token is on: a holder of the cluster secret has asked for it")
+	return peers.Reply{}
+}
+
+// enableTimeout bounds how long enableRoot waits for a majority. Whoever has asked waits a little longer.
+const enableTimeout = 8 * time.Second
+
 // answerPeer answers another member.
 func (n *Node) answerPeer(q peers.Request) peers.Reply {
 	switch q.Op {
@@ -139,6 +157,8 @@ func (n *Node) answerPeer(q peers.Request) peers.Reply {
 		return peers.Reply{Node: &self}
 	case peers.OpWalls:
 		return peers.Reply{Walls: n.walls()}
+	case peers.OpEnableRoot:
+		return n.enableRoot()
 	case peers.OpLogs:
 		as, err := n.logs.Read(q.Task)
 		if err != nil {

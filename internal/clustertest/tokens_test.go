@@ -11,6 +11,7 @@ import (
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/access"
+	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/trust"
 )
@@ -268,7 +269,7 @@ func TestRootSwitch(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.everywhere(c.root, api.CodeUnauthenticated)
-		if err := c.Node(2).Tokens().EnableRoot(t.Context()); err != nil {
+		if _, err := peers.Ask(t.Context(), c.Net.Node("tool"), c.Members[2].Addr, peers.Request{Op: peers.OpEnableRoot}); err != nil {
 			t.Fatal(err)
 		}
 		c.everywhere(c.root, "")

@@ -21,7 +21,7 @@ import (
 // Request is one question to another member. Question and answer are one JSON value each, on a connection of their own
 // (mux.Peer). Both sides ignore unknown fields, because neighbouring versions must understand each other (SPEC C4).
 type Request struct {
-	Op   string   `json:"op"` // status, logs, progress, files, drop_logs, walls
+	Op   string   `json:"op"` // one of the questions below
 	Task task.Key `json:"task,omitzero"`
 
 	// The fields below are for maintenance.
@@ -52,7 +52,9 @@ const (
 	OpFiles    = "files"     // files of an area of the member's disk
 	OpDropLogs = "drop_logs" // logs of tasks
 	OpWalls    = "walls"     // what stands around the guests of the workers that are connected to the member
-	opProgress = "progress"  // answered by frames until one side ends the connection; see Progress
+	// OpEnableRoot turns the root token on. Whoever asks on this port holds the cluster secret (SPEC A4).
+	OpEnableRoot = "enable_root"
+	opProgress   = "progress" // answered by frames until one side ends the connection; see Progress
 )
 
 const (
@@ -60,6 +62,11 @@ const (
 	maxReply = 64 << 20    // logs of one task
 	maxAsk   = 64 << 10
 )
+
+// Dialer reaches the port of nodes. mux.Dialer and every mux.Network are one.
+type Dialer interface {
+	Dial(ctx context.Context, addr string, p mux.Protocol) (net.Conn, error)
+}
 
 // Peers asks the other members and answers them.
 type Peers struct {
@@ -125,7 +132,12 @@ func (p *Peers) handle(c net.Conn) {
 func (p *Peers) Ask(ctx context.Context, addr string, q Request) (*Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	c, err := p.net.Dial(ctx, addr, mux.Peer)
+	return Ask(ctx, p.net, addr, q)
+}
+
+// Ask is Peers.Ask for who is no member, and is as patient as ctx.
+func Ask(ctx context.Context, by Dialer, addr string, q Request) (*Reply, error) {
+	c, err := by.Dial(ctx, addr, mux.Peer)
 	if err != nil {
 		return nil, err
 	}
