@@ -64,7 +64,7 @@ func (p *program) worker(c *cli.Context) error {
 	if config == nil && own != nil {
 		config = own.APIClient()
 	}
-	nodes, err := lone.NewDirectory(serverURLs(c), keys.Guard(own), config)
+	nodes, err := lone.NewDirectory(serverURLs(c), lone.Trust{Guard: keys.Guard(own), TLS: config, Tokens: keys.WorkerTokens(own)})
 	if err != nil {
 		return usagef(c, "--server: %w", err)
 	}

@@ -70,6 +70,20 @@ func Guard(keys *trust.Keys) mux.Guard {
 	return keys
 }
 
+// WorkerTokens returns a function that returns the tokens by which a worker with these keys may ask where the nodes are, as the file is then. It is
+// nil for keys that give none.
+func WorkerTokens(k *trust.Keys) func() ([]string, error) {
+	if k == nil || len(k.WorkerTokens()) == 0 {
+		return nil
+	}
+	return func() (all []string, err error) {
+		for _, t := range k.WorkerTokens() {
+			all = append(all, t.Text())
+		}
+		return all, nil
+	}
+}
+
 // PairFlags are the port for clients' own certificate.
 func PairFlags(flag Flag) []cli.Flag {
 	return []cli.Flag{

@@ -19,8 +19,7 @@ import (
 // Directory knows where the cluster's nodes are. It is told some URLs and learns the others from the nodes, so a
 // worker finds the cluster again after the nodes that it was told of have gone.
 type Directory struct {
-	guard mux.Guard   // of the node port
-	tls   *tls.Config // of the port for clients
+	trust Trust
 
 	mu   sync.Mutex
 	urls []string // as given, then as learned
@@ -30,22 +29,30 @@ type Directory struct {
 
 var _ worker.Dialer = (*Directory)(nil)
 
-// NewDirectory returns a directory that is told the URLs of some nodes. The guard is that of the node port, and tls that of https URLs;
-// both may be nil.
-func NewDirectory(urls []string, guard mux.Guard, tls *tls.Config) (*Directory, error) {
-	d := &Directory{urls: urls, guard: guard, tls: tls}
-	c, err := d.client()
+// Trust is how a worker and the nodes prove themselves to each other. Each field may be nil.
+type Trust struct {
+	Guard mux.Guard   // of the node port
+	TLS   *tls.Config // of https URLs
+	// Tokens returns the tokens by which the worker may ask where the nodes are. Where secrets are being replaced there are several, and
+	// a node may not know the first one yet.
+	Tokens func() ([]string, error)
+}
+
+// NewDirectory returns a directory that is told the URLs of some nodes.
+func NewDirectory(urls []string, t Trust) (*Directory, error) {
+	d := &Directory{urls: urls, trust: t}
+	c, err := d.client(nil)
 	if err == nil {
 		c.Close()
 	}
 	return d, err
 }
 
-func (d *Directory) client() (*client.Client, error) {
+func (d *Directory) client(token func() (string, error)) (*client.Client, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	// The worker tries again by itself, so one round is enough.
-	return client.New(client.Config{URLs: slices.Clone(d.urls), RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second, TLS: d.tls})
+	return client.New(client.Config{URLs: slices.Clone(d.urls), RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second, TLS: d.trust.TLS, Token: token})
 }
 
 // Dial implements worker.Dialer.
@@ -60,7 +67,7 @@ func (d *Directory) Dial(ctx context.Context) (net.Conn, error) {
 			return nil, err
 		}
 	}
-	return mux.Dialer{Guard: d.guard}.Dial(ctx, addr, mux.Stream)
+	return mux.Dialer{Guard: d.trust.Guard}.Dial(ctx, addr, mux.Stream)
 }
 
 // Redirect implements worker.Dialer.
@@ -70,17 +77,15 @@ func (d *Directory) Redirect(addr string) {
 	d.told = addr
 }
 
-var errNoLeader = errors.New("the cluster has no leader now")
+var (
+	errNoLeader = errors.New("the cluster has no leader now")
+	errNoToken  = errors.New("there is no token to ask the cluster with")
+)
 
 // leader asks /v1/cluster for the leader's node-to-node address. A node that has lost contact may still name a former
 // leader. A node that is dialled and does not lead says so.
 func (d *Directory) leader(ctx context.Context) (string, error) {
-	c, err := d.client()
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	cluster, err := c.Cluster(ctx)
+	cluster, err := d.cluster(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -91,6 +96,37 @@ func (d *Directory) leader(ctx context.Context) (string, error) {
 		}
 	}
 	return "", errNoLeader
+}
+
+// cluster asks a node with each token, until one holds there.
+func (d *Directory) cluster(ctx context.Context) (*api.Cluster, error) {
+	tokens := []string{""}
+	if d.trust.Tokens != nil {
+		var err error
+		if tokens, err = d.trust.Tokens(); err != nil {
+			return nil, err
+		}
+	}
+	for i, token := range tokens {
+		var proof func() (string, error)
+		if token != "" {
+			proof = client.StaticToken(token)
+		}
+		cluster, err := d.ask(ctx, proof)
+		if api.CodeOf(err) != api.CodeUnauthenticated || i == len(tokens)-1 {
+			return cluster, err
+		}
+	}
+	return nil, errNoToken
+}
+
+func (d *Directory) ask(ctx context.Context, token func() (string, error)) (*api.Cluster, error) {
+	c, err := d.client(token)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Cluster(ctx)
 }
 
 func (d *Directory) learn(c *api.Cluster) {

@@ -58,7 +58,7 @@ func (l *Worker) Run(ctx context.Context) error {
 		return &StartError{err}
 	}
 	defer lock.Close()
-	store, err := blob.Open(blob.Config{Dir: filepath.Join(l.Dir, "blobs"), Net: mux.Dialer{Guard: l.Nodes.guard}, KeepBytes: keepBytes, Logger: l.Logger})
+	store, err := blob.Open(blob.Config{Dir: filepath.Join(l.Dir, "blobs"), Net: mux.Dialer{Guard: l.Nodes.trust.Guard}, KeepBytes: keepBytes, Logger: l.Logger})
 	if err != nil {
 		return &StartError{err}
 	}
