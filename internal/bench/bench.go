@@ -46,6 +46,8 @@ type Config struct {
 
 	TLS    *tls.Config // of a running cluster with https; nil: the system's authorities
 	Secure bool        // the nodes that are started have a cluster secret
+	// Token is that of a running cluster, as client.Config has it. nil: the cluster is open.
+	Token func() (string, error)
 
 	LogStore string // --log-store of the nodes that are started; "": their default
 	Worker   string // --worker of them; "": their default
@@ -179,7 +181,7 @@ func open(ctx context.Context, preset string, c Config) (*bed, error) {
 		if b.cluster, err = startCluster(ctx, c, preset == "latency"); err != nil {
 			return nil, err
 		}
-		b.URLs, b.TLS = b.cluster.URLs(), b.cluster.tls
+		b.URLs, b.TLS, b.Token = b.cluster.URLs(), b.cluster.tls, b.cluster.token
 	}
 	if err = b.prepare(ctx); err != nil {
 		return nil, errors.Join(err, b.close())
@@ -231,7 +233,7 @@ func (b *bed) pause(ctx context.Context, paused bool) error {
 // connect returns a client with room for callers callers. It asks the given node first, because callers are spread over the nodes.
 func (b *bed) connect(node, callers int) (*client.Client, error) {
 	urls := slices.Concat(b.URLs[node%len(b.URLs):], b.URLs[:node%len(b.URLs)])
-	return client.New(client.Config{URLs: urls, Transport: transport(callers, b.TLS), Pipelined: b.Pipelined})
+	return client.New(client.Config{URLs: urls, Transport: transport(callers, b.TLS), Pipelined: b.Pipelined, Token: b.Token})
 }
 
 // close ends what open began. In a cluster of somebody else, the namespace is left to be purged.

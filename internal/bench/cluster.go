@@ -23,8 +23,9 @@ type cluster struct {
 	*trio.Cluster
 
 	dir    string
-	secret []string    // the flag by which nodes and workers know each other; none: none
-	tls    *tls.Config // of clients; nil: the nodes speak http
+	secret []string               // the flag by which nodes and workers know each other; none: none
+	tls    *tls.Config            // of clients; nil: the nodes speak http
+	token  func() (string, error) // of clients; nil: the cluster is open
 }
 
 // startCluster starts three nodes in a directory of their own and waits until each is ready to serve. If logged, the nodes write down
@@ -63,7 +64,7 @@ func startCluster(ctx context.Context, config Config, logged bool) (*cluster, er
 // drawSecret makes the file of a cluster secret, and whom clients trust by it.
 func (c *cluster) drawSecret() (err error) {
 	secret, file := trust.Draw(), filepath.Join(c.dir, "cluster.secret")
-	c.secret = []string{"--cluster-secret", file}
+	c.secret, c.token = []string{"--cluster-secret", file}, client.StaticToken(secret.RootToken().Text())
 	if c.tls, err = trust.Client(secret.APIPin()); err != nil {
 		return err
 	}

@@ -28,12 +28,25 @@ func (b *bed) writes(ctx context.Context) (sum int64) {
 	return sum
 }
 
+// prove puts the token into a request that no client makes.
+func (c *Config) prove(req *http.Request) error {
+	if c.Token == nil {
+		return nil
+	}
+	token, err := c.Token()
+	req.Header.Set("Authorization", "Bearer "+token)
+	return err
+}
+
 // metric asks a node for one of its metrics.
 func (b *bed) metric(ctx context.Context, url, name string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(url, "/")+"/metrics", http.NoBody)
 	if err != nil {
+		return 0, err
+	}
+	if err := b.prove(req); err != nil {
 		return 0, err
 	}
 	t := transport(1, b.TLS)
@@ -43,6 +56,9 @@ func (b *bed) metric(ctx context.Context, url, name string) (float64, error) {
 		return 0, err
 	}
 	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("%s/metrics answers %s", url, res.Status)
+	}
 	lines := bufio.NewScanner(res.Body)
 	for lines.Scan() {
 		if text, ok := strings.CutPrefix(lines.Text(), name); ok {

@@ -116,6 +116,9 @@ func (f *flood) send(ctx context.Context, node int) (refused bool, err error) {
 		return false, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if err := f.prove(req); err != nil {
+		return false, err
+	}
 	res, err := f.transport.RoundTrip(req)
 	if err != nil {
 		return false, err
