@@ -48,6 +48,7 @@ type ring struct {
 	api   []authority      // of the port for clients, of cluster secrets; the first one issues
 
 	rootTokens, workerTokens []Token // of each secret, in the order of the file
+	rootHashes, workerHashes [][32]byte
 }
 
 // Open reads the files.
@@ -103,6 +104,20 @@ func (k *Keys) RootTokens() []Token { return k.now.Load().rootTokens }
 
 // WorkerTokens returns the tokens of those who hold a worker secret, in the order of the file.
 func (k *Keys) WorkerTokens() []Token { return k.now.Load().workerTokens }
+
+// TokenHashes returns the hashes of RootTokens and WorkerTokens. Nobody may change them.
+func (k *Keys) TokenHashes() (roots, workers [][32]byte) {
+	r := k.now.Load()
+	return r.rootHashes, r.workerHashes
+}
+
+func hashes(all []Token) [][32]byte {
+	hs := make([][32]byte, len(all))
+	for i, t := range all {
+		hs[i] = t.Hash()
+	}
+	return hs
+}
 
 // secretRing is what cluster secrets say: the first one issues, all are trusted.
 func secretRing(self mux.Principal, all []Secret) *ring {
@@ -174,6 +189,7 @@ func (k *Keys) use(texts [][]byte) error {
 	if err != nil {
 		return err
 	}
+	r.rootHashes, r.workerHashes = hashes(r.rootTokens), hashes(r.workerTokens)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.now.Store(r)

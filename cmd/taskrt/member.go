@@ -87,7 +87,7 @@ func openMember(c memberConfig) (*member, error) {
 	}
 	config := node.Config{
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
-		Join: c.join, BootstrapExpect: c.expect, Net: m.port,
+		Join: c.join, BootstrapExpect: c.expect, Net: m.port, Tokens: keys.Tokens(c.keys),
 		Worker: c.worker != workerNone, Maintains: true, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
 		Runtime: runtime.Config{CacheDir: c.cache, Grants: c.grants, OnCompile: m.metrics.Compiled}, OnRun: c.runs.Hook(), OnEnd: m.metrics.Ended,
 	}
@@ -133,10 +133,14 @@ func (m *member) run(ctx context.Context) error {
 	defer stopNode()
 
 	served, ported, ran := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	handler := server.New(m.node, server.Config{
+	config := server.Config{
 		Logger: m.log, Stopping: ctx, Door: pages.NewDoor(m.names...), Metrics: m.metrics, Cluster: m.node.Store().Cluster,
 		OnRequest: m.metrics.Request,
-	})
+	}
+	if gate := m.node.Gate(); gate != nil {
+		config.Gate, config.Access = gate, m.node.Tokens()
+	}
+	handler := server.New(m.node.Guarded(), config)
 	go keys.Watch(ctx, m.pair, m.keys, m.log)
 	go func() { served <- m.serve(ctx, handler); stop() }()
 	go func() { ported <- m.port.Serve(); stop() }()

@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/cmdline":  {},
 	"cmd/taskrt/internal/guests":   {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/codecache", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/wall"},
 	"cmd/taskrt/internal/heap":     {},
-	"cmd/taskrt/internal/keys":     {"internal/mux", "internal/wall", "trust"},
+	"cmd/taskrt/internal/keys":     {"internal/mux", "internal/wall", "node/access", "trust"},
 	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task/blobs"},
 	"cmd/taskrt/internal/lone":     {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
 	"cmd/taskrt/internal/scaffold": {"plugins/sdk"},

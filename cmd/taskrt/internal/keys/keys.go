@@ -16,6 +16,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/internal/wall"
+	"github.com/taskrt/taskrt/node/access"
 	"github.com/taskrt/taskrt/trust"
 )
 
@@ -52,12 +53,21 @@ func Open(c *cli.Context, role mux.Role, id string, log *slog.Logger) (*trust.Ke
 	case config.Secret == "" && !own:
 		return nil, nil //nolint:nilnil // no keys is an answer
 	}
+	return open(config)
+}
+
+// OpenSecret is Open for a file with a secret.
+func OpenSecret(role mux.Role, id, file string, log *slog.Logger) (*trust.Keys, error) {
+	return open(trust.Config{Role: role, ID: id, Secret: file, Logger: log})
+}
+
+func open(config trust.Config) (*trust.Keys, error) {
 	if err := wall.Close(); err != nil { // from here on there are secrets in this process (SPEC A9)
 		return nil, err
 	}
 	keys, err := trust.Open(config)
 	if err != nil {
-		return nil, fmt.Errorf("the keys of this %s: %w", role, err)
+		return nil, fmt.Errorf("the keys of this %s: %w", config.Role, err)
 	}
 	return keys, nil
 }
@@ -81,6 +91,18 @@ func WorkerTokens(k *trust.Keys) func() ([]string, error) {
 			all = append(all, t.Text())
 		}
 		return all, nil
+	}
+}
+
+// Tokens returns a function that returns the hashes of the tokens that follow from the secrets of keys, as the file is then (SPEC A4). Own
+// certificates without a secret give none: then Tokens returns nil.
+func Tokens(k *trust.Keys) func() access.Static {
+	if k == nil || len(k.RootTokens()) == 0 {
+		return nil
+	}
+	return func() access.Static {
+		roots, workers := k.TokenHashes()
+		return access.Static{Roots: roots, Workers: workers}
 	}
 }
 
