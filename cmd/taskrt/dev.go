@@ -33,6 +33,7 @@ func (p *program) devCommand() *cli.Command {
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
 			logStoreFlag(""),
 			capabilitiesFlag(""),
+			boolFlag(cmd, "secure", "TLS on every port, and tokens: the cluster secret and the root token are kept in --dir"),
 			boolFlag("", "insecure", "allow an address that others can reach, without TLS and passwords"),
 		}, maintenanceFlags()...),
 		Action: p.dev,
@@ -56,7 +57,11 @@ func (p *program) dev(c *cli.Context) error {
 	if n < 1 || n > maxDevNodes {
 		return usagef(c, "--nodes must be 1 to %d", maxDevNodes)
 	}
-	if err := checkLoopback("http", c.String("http"), c.Bool("insecure")); err != nil {
+	secure := c.Bool("secure")
+	if secure && c.Bool("insecure") {
+		return usagef(c, "--secure and --insecure contradict each other")
+	}
+	if err := checkLoopback("http", c.String("http"), c.Bool("insecure") || secure); err != nil {
 		return usagef(c, "%w", err)
 	}
 	hosts, err := readHosts(c)
@@ -97,6 +102,9 @@ func (p *program) dev(c *cli.Context) error {
 	}
 	addrs := addressesOf(listeners)
 	d := devCluster{log: log}
+	if d.secret, err = openDevSecret(dir, secure); err != nil {
+		return keyError(c, err)
+	}
 	// The nodes share compiled modules: one node compiles when it checks an upload, and the others only load.
 	for i := range n {
 		http, err := nthAddress(c.String("http"), i)
@@ -104,10 +112,14 @@ func (p *program) dev(c *cli.Context) error {
 			return usagef(c, "%w", err)
 		}
 		id := "n" + strconv.Itoa(i+1)
+		own, err := d.secret.keys(id, log)
+		if err != nil {
+			return keyError(c, errors.Join(err, d.stop()))
+		}
 		m, err := openMember(memberConfig{
 			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, hosts: hosts, raft: addrs[i], raftOn: listeners[i], join: addrs, expect: n,
 			worker: kind, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, logStore: logStore,
-			log: log, logSettings: logging,
+			keys: own, log: log, logSettings: logging,
 		})
 		if err != nil {
 			return &exitError{exitStart, errors.Join(err, d.stop())}
@@ -121,6 +133,9 @@ func (p *program) dev(c *cli.Context) error {
 func (p *program) devRun(ctx context.Context, d *devCluster) error {
 	if d.waitReady(ctx) {
 		_ = p.stdout.Printf("ready %s\n", d.members[0].url) // a reader who has closed it needs no line
+		if d.secret != nil {
+			_ = p.stdout.Printf("%s\n", d.secret.use(d.members[0].url))
+		}
 		select {
 		case <-ctx.Done():
 		case <-d.failed:
@@ -132,6 +147,7 @@ func (p *program) devRun(ctx context.Context, d *devCluster) error {
 // devCluster is several members of one process.
 type devCluster struct {
 	log     *slog.Logger
+	secret  *devSecret // nil: the cluster is open
 	members []*member
 	stops   []context.CancelFunc
 	wg      sync.WaitGroup

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
+	"github.com/taskrt/taskrt/internal/durable"
+	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/trust"
+)
+
+// devSecret is the cluster secret of a `taskrt dev --secure`. It lies in the directory of the cluster, with the root token that follows from
+// it.
+type devSecret struct {
+	file, token string // names of files
+	pin         string // whom clients trust
+}
+
+// openDevSecret draws the secret at the first start of a cluster that is secure. It returns nil for one that is not.
+func openDevSecret(dir string, secure bool) (*devSecret, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &devSecret{file: filepath.Join(dir, "cluster.secret"), token: filepath.Join(dir, "root.token")}
+	text, err := os.ReadFile(s.file)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err != nil && !missing:
+		return nil, err
+	case !secure && missing:
+		return nil, nil //nolint:nilnil // no secret is an answer
+	case !secure:
+		return nil, &keys.UsageError{Err: fmt.Errorf("the cluster in %s has a secret: say --secure, or give another --dir", dir)}
+	case missing:
+		if _, err := os.Stat(filepath.Join(dir, "n1")); err == nil {
+			return nil, &keys.UsageError{Err: fmt.Errorf("the cluster in %s is open: give another --dir, or none", dir)}
+		}
+		text = []byte(trust.Draw().Text() + "\n")
+		if err := durable.WriteFile(s.file, text); err != nil {
+			return nil, err
+		}
+	}
+	secret, err := trust.ParseSecret(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.file, err)
+	}
+	s.pin = secret.APIPin()
+	return s, durable.WriteFile(s.token, []byte(secret.RootToken().Text()+"\n"))
+}
+
+// keys are those of a node; nil without a secret.
+func (s *devSecret) keys(id string, log *slog.Logger) (*trust.Keys, error) {
+	if s == nil {
+		return nil, nil //nolint:nilnil // no keys is an answer
+	}
+	return keys.OpenSecret(mux.Node, id, s.file, log)
+}
+
+// use is the line by which a shell's clients use the cluster.
+func (s *devSecret) use(url string) string {
+	quoted := "'" + strings.ReplaceAll(s.token, "'", `'\''`) + "'"
+	return fmt.Sprintf("export TASKRT_SERVER=%s TASKRT_CA=%s TASKRT_TOKEN_FILE=%s", url, s.pin, quoted)
+}
