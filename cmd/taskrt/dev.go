@@ -34,7 +34,7 @@ func (p *program) devCommand() *cli.Command {
 			logStoreFlag(""),
 			capabilitiesFlag(""),
 			boolFlag(cmd, "secure", "TLS on every port, and tokens: the cluster secret and the root token are kept in --dir"),
-			boolFlag("", "insecure", "allow an address that others can reach, without TLS and passwords"),
+			boolFlag("", "insecure", "allow an address that others can reach, without TLS and tokens"),
 		}, maintenanceFlags()...),
 		Action: p.dev,
 	}
@@ -61,7 +61,7 @@ func (p *program) dev(c *cli.Context) error {
 	if secure && c.Bool("insecure") {
 		return usagef(c, "--secure and --insecure contradict each other")
 	}
-	if err := checkLoopback("http", c.String("http"), c.Bool("insecure") || secure); err != nil {
+	if err := checkLoopback("http", c.String("http"), c.Bool("insecure") || secure, "--secure, or --insecure"); err != nil {
 		return usagef(c, "%w", err)
 	}
 	hosts, err := readHosts(c)

@@ -160,18 +160,15 @@ func (m *member) serve(ctx context.Context, h http.Handler) error {
 	return nil
 }
 
-// checkLoopback refuses an address that others can reach, because nobody is asked for a password there (SPEC C5).
-func checkLoopback(flag, addr string, insecure bool) error {
+// checkLoopback refuses an address that others can reach unless closed says that they get nothing there. say is the flag that closes it, or opens
+// it all the same (SPEC A6).
+func checkLoopback(flag, addr string, closed bool, say string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "" {
 		return fmt.Errorf("--%s must be HOST:PORT, not %q", flag, addr)
 	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || insecure {
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || closed {
 		return nil
 	}
-	say := "--insecure"
-	if flag == "raft" {
-		say = "--cluster-secret, or --insecure"
-	}
-	return fmt.Errorf("--%s %s can be reached by others, and asks nobody for a password: say %s if the network is yours alone", flag, addr, say)
+	return fmt.Errorf("--%s %s can be reached by others, and asks nobody for a token: say %s if the network is yours alone", flag, addr, say)
 }

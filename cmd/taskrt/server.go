@@ -32,7 +32,7 @@ func (p *program) serverCommand() *cli.Command {
 			logStoreFlag(""),
 			runLogFlag(),
 			capabilitiesFlag(""),
-			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and passwords"),
+			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and tokens"),
 		}, slices.Concat(keys.Flags(trustFlag), keys.PairFlags(trustFlag), maintenanceFlags())...),
 		Action: p.server,
 	}
@@ -101,14 +101,8 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 			return config, usagef(c, "--%s is required", required)
 		}
 	}
-	safe := c.String("cluster-secret") != "" || c.String("node-cert") != ""
-	for _, port := range []struct {
-		flag string
-		open bool
-	}{{"http", c.Bool("insecure")}, {"raft", c.Bool("insecure") || safe}} {
-		if err := checkLoopback(port.flag, c.String(port.flag), port.open); err != nil {
-			return config, usagef(c, "%w", err)
-		}
+	if err := checkPorts(c); err != nil {
+		return config, err
 	}
 	if host, _, _ := net.SplitHostPort(config.raft); host == "" || host == "0.0.0.0" || host == "::" {
 		return config, usagef(c, "--raft must be an address that the others can dial, not %s", config.raft)
@@ -120,6 +114,23 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 		config.expect = 1
 	}
 	return config, nil
+}
+
+// checkPorts refuses ports that others can reach and that ask nobody who comes (SPEC A6). Certificates of one's own close the node port; only a
+// secret gives tokens, which close the port for clients.
+func checkPorts(c *cli.Context) error {
+	insecure, secret, own := c.Bool("insecure"), c.String("cluster-secret") != "", c.String("node-cert") != ""
+	if insecure && secret {
+		return usagef(c, "--insecure means without TLS and tokens, and --cluster-secret brings both: say one of them")
+	}
+	err := checkLoopback("http", c.String("http"), insecure || secret, "--cluster-secret, or --insecure")
+	if err == nil {
+		err = checkLoopback("raft", c.String("raft"), insecure || secret || own, "--cluster-secret, or --insecure")
+	}
+	if err != nil {
+		return usagef(c, "%w", err)
+	}
+	return nil
 }
 
 func sessionTTL(c *cli.Context) (time.Duration, error) {

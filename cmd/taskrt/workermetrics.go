@@ -27,7 +27,7 @@ func listenMetrics(c *cli.Context) (ln net.Listener, door pages.Door, err error)
 	if addr == "" {
 		return nil, door, nil
 	}
-	if err := checkLoopback("metrics", addr, c.Bool("insecure")); err != nil {
+	if err := checkLoopback("metrics", addr, c.Bool("insecure"), "--insecure"); err != nil {
 		return nil, door, usagef(c, "%w", err)
 	}
 	if ln, err = net.Listen("tcp", addr); err != nil {
