@@ -165,6 +165,9 @@ type cluster struct {
 	// ca is the file of certificates by which clients trust the nodes; "": the nodes speak http.
 	ca string
 
+	// token is the one by which clients prove themselves; nil: the cluster is open.
+	token atomic.Pointer[string]
+
 	// ownCode: workers that are added compile their guests themselves, instead of sharing code with all other tests.
 	ownCode bool
 
@@ -192,6 +195,7 @@ func newClusterWith(t testing.TB, logStore string, env []string, extra ...string
 	raft := []string{freeAddr(t), freeAddr(t), freeAddr(t)}
 	if i := slices.Index(extra, "--cluster-secret"); i >= 0 {
 		c.trust(authorities(t, extra[i+1]))
+		c.prove(rootToken(t, extra[i+1]))
 	}
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i+1)
@@ -272,8 +276,26 @@ func (c *cluster) trust(ca string) {
 	if !roots.AppendCertsFromPEM(text) {
 		c.t.Fatalf("%s holds no certificate", ca)
 	}
-	c.ca, c.http.Transport = ca, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 16}
+	c.ca, c.http.Transport = ca, &proving{&http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 16}, c}
 	c.t.Cleanup(c.http.CloseIdleConnections)
+}
+
+// prove makes c.http, and the commands, send a token.
+func (c *cluster) prove(token string) { c.token.Store(&token) }
+
+// proving sends the cluster's token with every request.
+type proving struct {
+	*http.Transport
+	c *cluster
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *proving) RoundTrip(r *http.Request) (*http.Response, error) {
+	if token := p.c.token.Load(); token != nil && r.Header.Get("Authorization") == "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+*token)
+	}
+	return p.Transport.RoundTrip(r)
 }
 
 func (c *cluster) urls() []string {
@@ -433,6 +455,9 @@ func (c *cluster) taskrt(exe string, args ...string) string {
 	cmd := leash.Command(exe, append(args, "--server", strings.Join(c.urls(), ","))...)
 	if c.ca != "" {
 		cmd.Args = append(cmd.Args, "--ca", c.ca)
+	}
+	if token := c.token.Load(); token != nil {
+		cmd.Env = append(os.Environ(), "TASKRT_TOKEN="+*token)
 	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

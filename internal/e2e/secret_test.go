@@ -46,6 +46,16 @@ func workerSecret(t *testing.T, cluster, file string) {
 	writeSecret(t, file, string(out))
 }
 
+// rootToken is the root token of a file with one secret.
+func rootToken(t testing.TB, file string) string {
+	t.Helper()
+	out, err := leash.Command(binary, "token", "root", "--cluster-secret", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // authorities writes a file of what clients trust: the certificates of the authorities of these secrets.
 func authorities(t testing.TB, secrets ...string) (ca string) {
 	t.Helper()
@@ -166,9 +176,17 @@ func TestClusterSecret(t *testing.T) {
 		edit(c.nodes, func() { writeSecret(t, secret, lines) })
 	}
 	edit(c.workers, func() { workerSecret(t, secret, derived) }) // of both: the worker is told before the former one goes
+	former0 := *c.token.Load()
+	c.prove(rootToken(t, nextFile))
+	progress()
 	edit(c.nodes, func() { writeSecret(t, secret, next) })
 	close(stop)
 	wg.Wait()
+	c.prove(former0)
+	if code, body := c.do(t.Context(), 0, "GET", "/v1/self", nil); code != http.StatusUnauthorized {
+		t.Errorf("the root token of the former secret: %d %s", code, body)
+	}
+	c.prove(rootToken(t, nextFile))
 	if after := c.mustStatus(); after.Leader != before.Leader || after.Nodes[0].Term != before.Nodes[0].Term {
 		t.Errorf("the leader changed: %s in term %d, %s in term %d", before.Leader, before.Nodes[0].Term, after.Leader, after.Nodes[0].Term)
 	}
