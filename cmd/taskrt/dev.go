@@ -57,44 +57,19 @@ func (p *program) dev(c *cli.Context) error {
 	if n < 1 || n > maxDevNodes {
 		return usagef(c, "--nodes must be 1 to %d", maxDevNodes)
 	}
-	secure := c.Bool("secure")
-	if secure && c.Bool("insecure") {
-		return usagef(c, "--secure and --insecure contradict each other")
-	}
-	if err := checkLoopback("http", c.String("http"), c.Bool("insecure") || secure, "--secure, or --insecure"); err != nil {
-		return usagef(c, "%w", err)
-	}
-	hosts, err := readHosts(c)
+	secure, err := devSecure(c)
 	if err != nil {
 		return err
 	}
-	ttl, err := sessionTTL(c)
+	config, err := sharedConfig(c)
 	if err != nil {
 		return err
 	}
-	granted, err := readGrants(c)
+	dir, remove, err := devDir(c)
 	if err != nil {
 		return err
 	}
-	logStore, err := readLogStore(c)
-	if err != nil {
-		return err
-	}
-	maintenance, err := maintenanceConfig(c)
-	if err != nil {
-		return err
-	}
-	kind, err := readWorker(c)
-	if err != nil {
-		return err
-	}
-	dir := c.String("dir")
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "taskrt-dev-"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-	}
+	defer remove()
 	listeners, err := devListeners(dir, n)
 	defer closeAll(listeners)
 	if err != nil {
@@ -106,6 +81,7 @@ func (p *program) dev(c *cli.Context) error {
 		return keyError(c, err)
 	}
 	// The nodes share compiled modules: one node compiles when it checks an upload, and the others only load.
+	config.cache, config.join, config.expect, config.log, config.logSettings = filepath.Join(dir, "wasm-cache"), addrs, n, log, logging
 	for i := range n {
 		http, err := nthAddress(c.String("http"), i)
 		if err != nil {
@@ -116,17 +92,35 @@ func (p *program) dev(c *cli.Context) error {
 		if err != nil {
 			return keyError(c, errors.Join(err, d.stop()))
 		}
-		m, err := openMember(memberConfig{
-			id: id, dir: filepath.Join(dir, id), cache: filepath.Join(dir, "wasm-cache"), http: http, hosts: hosts, raft: addrs[i], raftOn: listeners[i], join: addrs, expect: n,
-			worker: kind, slots: c.Int("worker-slots"), ttl: ttl, maintain: maintenance, grants: granted, logStore: logStore,
-			keys: own, log: log, logSettings: logging,
-		})
+		config.id, config.dir, config.http, config.raft, config.raftOn, config.keys = id, filepath.Join(dir, id), http, addrs[i], listeners[i], own
+		m, err := openMember(config)
 		if err != nil {
 			return &exitError{exitStart, errors.Join(err, d.stop())}
 		}
 		d.add(c.Context, m)
 	}
 	return p.devRun(c.Context, &d)
+}
+
+// devDir is the directory of the cluster. remove removes it, if it is a temporary one.
+func devDir(c *cli.Context) (dir string, remove func(), err error) {
+	if dir = c.String("dir"); dir != "" {
+		return dir, func() {}, nil
+	}
+	dir, err = os.MkdirTemp("", "taskrt-dev-")
+	return dir, func() { os.RemoveAll(dir) }, err
+}
+
+// devSecure reads --secure and what contradicts it.
+func devSecure(c *cli.Context) (secure bool, err error) {
+	secure = c.Bool("secure")
+	if secure && c.Bool("insecure") {
+		return false, usagef(c, "--secure and --insecure contradict each other")
+	}
+	if err := checkLoopback("http", c.String("http"), c.Bool("insecure") || secure, "--secure, or --insecure"); err != nil {
+		return false, usagef(c, "%w", err)
+	}
+	return secure, nil
 }
 
 // devRun prints the ready line when every node is ready, and waits for the end.

@@ -161,7 +161,7 @@ func (m *member) serve(ctx context.Context, h http.Handler) error {
 }
 
 // checkLoopback refuses an address that others can reach unless closed says that they get nothing there. say is the flag that closes it, or opens
-// it all the same (SPEC A6).
+// it all the same (SPEC C5, A6).
 func checkLoopback(flag, addr string, closed bool, say string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "" {

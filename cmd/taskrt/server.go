@@ -71,15 +71,11 @@ func (p *program) server(c *cli.Context) error {
 	return stopped(m.run(c.Context))
 }
 
-func serverConfig(c *cli.Context) (memberConfig, error) {
-	ttl, err := sessionTTL(c)
-	if err != nil {
-		return memberConfig{}, err
-	}
-	config := memberConfig{
-		id: c.String("id"), dir: c.String("dir"), http: c.String("http"), raft: c.String("raft"),
-		join: splitList(c.String("join")), expect: c.Int("bootstrap-expect"),
-		slots: c.Int("worker-slots"), ttl: ttl, holdLevel: c.Bool("hold-feature-level"),
+// sharedConfig reads the flags that a server and the nodes of dev share.
+func sharedConfig(c *cli.Context) (config memberConfig, err error) {
+	config.slots = c.Int("worker-slots")
+	if config.ttl, err = sessionTTL(c); err != nil {
+		return config, err
 	}
 	if config.hosts, err = readHosts(c); err != nil {
 		return config, err
@@ -93,9 +89,17 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 	if config.maintain, err = maintenanceConfig(c); err != nil {
 		return config, err
 	}
-	if config.grants, err = readGrants(c); err != nil {
+	config.grants, err = readGrants(c)
+	return config, err
+}
+
+func serverConfig(c *cli.Context) (memberConfig, error) {
+	config, err := sharedConfig(c)
+	if err != nil {
 		return config, err
 	}
+	config.id, config.dir, config.http, config.raft = c.String("id"), c.String("dir"), c.String("http"), c.String("raft")
+	config.join, config.expect, config.holdLevel = splitList(c.String("join")), c.Int("bootstrap-expect"), c.Bool("hold-feature-level")
 	for _, required := range []string{"id", "dir"} {
 		if c.String(required) == "" {
 			return config, usagef(c, "--%s is required", required)
