@@ -37,7 +37,7 @@ var arrows = map[string][]string{
 
 	"api/auth":           {"api", "task/access"},
 	"api/children":       {"api", "api/internal/codec"},
-	"api/client":         {"api", "api/internal/codec"},
+	"api/client":         {"api", "api/auth", "api/internal/codec"},
 	"api/internal/codec": {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":  {},
 	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/pages", "task/access"},
