@@ -73,7 +73,7 @@ type Token struct {
 
 // CreateTokenRequest asks for a token. The new token may do nothing that the caller may not.
 type CreateTokenRequest struct {
-	Name       string       `json:"name"` // 3..64 of a-z 0-9 - _ ., beginning with a letter
+	Name       string       `json:"name"` // 2..64 of a-z 0-9 - _ ., beginning with a letter
 	Roles      []string     `json:"roles"`
 	Namespaces []string     `json:"namespaces,omitempty"` // absent: every namespace
 	Behaviors  []string     `json:"behaviors,omitempty"`  // absent: every behavior

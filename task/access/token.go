@@ -51,7 +51,7 @@ func (t *Token) next() int64 {
 func (t *Token) Wrong() (field, why string) {
 	switch {
 	case !IsName(t.Name) || t.Name == RootName:
-		return "name", "a token's name is 3 to 64 characters of a-z 0-9 . _ -, begins with a letter, and is not root"
+		return "name", "a token's name is 2 to 64 characters of a-z 0-9 . _ -, begins with a letter, and is not root"
 	case t.Hash == Hash{}:
 		return "hash", "is the SHA-256 of a secret: 32 bytes"
 	case t.Rate < 0 || t.Rate > MaxRate:
@@ -62,7 +62,7 @@ func (t *Token) Wrong() (field, why string) {
 
 // Lengths of names.
 const (
-	MinName = 3
+	MinName = 2
 	MaxName = 64
 )
 
