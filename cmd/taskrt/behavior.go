@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -59,27 +58,7 @@ func behaviorShow(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) { describeBehavior(w, b) })
-}
-
-func describeBehavior(w *terminal.Table, b *api.BehaviorDetail) {
-	w.Field("name", b.Name)
-	w.Field("kind", b.Kind)
-	w.Field("version", show.Digest(b.Version))
-	w.Field("module", show.OrDash(show.Digest(b.Module)))
-	w.Field("paused", b.Paused)
-	for _, v := range b.Versions {
-		active := ""
-		if v.Active {
-			active = ", active"
-		}
-		w.Field("kept", fmt.Sprintf("%s of %s%s", show.Digest(v.Version), v.ActivatedAt, active))
-	}
-	var manifest bytes.Buffer
-	if json.Indent(&manifest, b.Manifest, "", "  ") == nil {
-		w.Field("manifest", "")
-		w.Block(manifest.String())
-	}
+	return cl.print(func(w *terminal.Table) { show.Behavior(w, b) })
 }
 
 func behaviorStats(c *cli.Context, cl *client) error {
@@ -105,7 +84,7 @@ func behaviorPut(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) { describeBehavior(w, reply.Behavior) })
+	return cl.print(func(w *terminal.Table) { show.Behavior(w, reply.Behavior) })
 }
 
 func readPolicy(c *cli.Context, stdin io.Reader) ([]byte, error) {
@@ -135,7 +114,7 @@ func behaviorActivate(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) { describeBehavior(w, b) })
+	return cl.print(func(w *terminal.Table) { show.Behavior(w, b) })
 }
 
 // keptVersion completes the beginning of a version, which is what tables show.
@@ -166,7 +145,7 @@ func behaviorPause(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) { describeBehavior(w, b) })
+	return cl.print(func(w *terminal.Table) { show.Behavior(w, b) })
 }
 
 func behaviorRemove(c *cli.Context, cl *client) error {

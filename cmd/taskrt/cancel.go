@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -19,7 +20,7 @@ func (p *program) cancelCommand() *cli.Command {
 				if reply.Told {
 					w.Row("told its worker to stop")
 				} else {
-					w.Printf("done: %s\n", state(reply.Task))
+					w.Printf("done: %s\n", show.State(reply.Task))
 				}
 			})
 		}),

@@ -122,7 +122,7 @@ func (c *client) showRun(run int64) (stop func()) {
 			if err != nil {
 				return // the wait itself says what is wrong
 			}
-			line(fmt.Sprintf("run %d  %s  %s", run, state(t), show.Progress(t.Progress)))
+			line(fmt.Sprintf("run %d  %s  %s", run, show.State(t), show.Progress(t.Progress)))
 			rev = t.Rev + 1
 		}
 	})

@@ -158,50 +158,7 @@ func (c *client) printNamespace(n *api.Namespace, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.print(func(w *terminal.Table) {
-		row := w.Field
-		row("name", n.Name)
-		row("status", n.Status)
-		row("tasks", ofLimit(n.Usage.Tasks, n.Quota.MaxTasks))
-		row("running", ofLimit(n.Usage.Running, n.Share.MaxRunning))
-		if n.Share.Weight > 0 {
-			row("weight", n.Share.Weight)
-		}
-		row("bytes", ofLimit(n.Usage.Bytes, n.Quota.MaxBytes))
-		row("operations", n.Usage.Operations)
-		row("records", n.Usage.Records)
-		row("behaviors", n.Usage.Behaviors)
-		if rate := n.Quota.SubmitsPerSecond; rate > 0 {
-			row("submits per second", rate)
-		}
-		row("keep success", keepText(n.Retention.Success))
-		row("keep failure", keepText(n.Retention.Failure))
-		if n.Retention.Count > 0 {
-			row("keep count", n.Retention.Count)
-		}
-		if n.Usage.Forever > 0 {
-			row("kept for ever", n.Usage.Forever)
-		}
-		if n.Usage.Excess > 0 {
-			row("too many to be kept for ever", n.Usage.Excess)
-		}
-		row("created", show.Time(n.CreatedAt))
-	})
-}
-
-// ofLimit says how many there are, and how many there may be.
-func ofLimit(n, limit int64) string {
-	if limit == 0 {
-		return strconv.FormatInt(n, 10)
-	}
-	return fmt.Sprintf("%d of %d", n, limit)
-}
-
-func keepText(k api.Keep) string {
-	if k == (api.Keep{}) {
-		return "default"
-	}
-	return k.String()
+	return c.print(func(w *terminal.Table) { show.Namespace(w, n) })
 }
 
 func namespaceList(_ *cli.Context, cl *client) error {
@@ -209,13 +166,7 @@ func namespaceList(_ *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) {
-		w.Row("NAME", "STATUS", "TASKS", "RUNNING", "BYTES", "OPERATIONS", "RECORDS", "BEHAVIORS")
-		for _, n := range all {
-			u := n.Usage
-			w.Row(n.Name, n.Status, ofLimit(u.Tasks, n.Quota.MaxTasks), u.Running, ofLimit(u.Bytes, n.Quota.MaxBytes), u.Operations, u.Records, u.Behaviors)
-		}
-	})
+	return cl.print(func(w *terminal.Table) { show.Namespaces(w, all) })
 }
 
 func namespaceExport(c *cli.Context, cl *client) error {

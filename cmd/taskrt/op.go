@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -123,68 +121,7 @@ func opGet(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) { describeOperation(w, o) })
-}
-
-func describeOperation(w *terminal.Table, o *api.Operation) {
-	row := w.Field
-	row("id", o.ID)
-	row("namespace", o.Namespace)
-	row("behavior", o.Behavior)
-	row("version", show.Digest(o.Version))
-	row("target", show.OrDash(o.Target))
-	row("object", show.OrDash(o.Object))
-	row("instance", o.Instance)
-	row("state", operationState(o))
-	row("partitions", o.Partitions)
-	row("counts", operationCounts(o))
-	if o.Cleanups != (api.OperationCleanups{}) {
-		row("cleanups", fmt.Sprintf("%d made, %d dropped", o.Cleanups.Made, o.Cleanups.Dropped))
-	}
-	row("priority", o.Priority)
-	for _, name := range slices.Sorted(maps.Keys(o.Labels)) {
-		row("label", name+"="+o.Labels[name])
-	}
-	if o.Arg != nil {
-		row("arg", show.Clip(o.Arg, 200))
-	}
-	row("created", o.CreatedAt)
-	row("finished", show.Time(o.FinishedAt))
-	if o.Completion != "" {
-		row("completion", o.Completion)
-	}
-	if o.Result != nil {
-		row("result", show.Clip(o.Result, 200))
-	}
-	if o.Error != nil {
-		row("error", errorText(o.Error))
-	}
-}
-
-// operationState is an operation's state in a few words.
-func operationState(o *api.Operation) string {
-	switch {
-	case o.Stopping:
-		return o.Status + ", being stopped"
-	case o.Status == "FAILURE" && o.Error != nil:
-		return o.Status + ": " + o.Error.Code
-	}
-	return o.Status
-}
-
-// operationCounts says what the partitions do; the partitions that it does not mention have not begun.
-func operationCounts(o *api.Operation) string {
-	n := o.Counts
-	s := fmt.Sprintf("%d of %d done", n.Success+n.Failure, o.Partitions)
-	for _, x := range []struct {
-		n    int64
-		word string
-	}{{n.Running, "running"}, {n.Retrying, "retrying"}, {n.Failure, "failed"}} {
-		if x.n > 0 {
-			s += fmt.Sprintf(", %d %s", x.n, x.word)
-		}
-	}
-	return s
+	return cl.print(func(w *terminal.Table) { show.Operation(w, o) })
 }
 
 func opList(c *cli.Context, cl *client) error {
@@ -214,7 +151,7 @@ func opPartitions(c *cli.Context, cl *client) error {
 	return cl.printPage(reply.Cursor, func(w *terminal.Table) {
 		w.Row("PARTITION", "ID", "FINAL", "STATE")
 		for _, t := range reply.Tasks {
-			w.Row(t.Partition, t.ID, t.Final, state(t))
+			w.Row(t.Partition, t.ID, t.Final, show.State(t))
 		}
 	})
 }
@@ -233,7 +170,7 @@ func (c *client) printOperation(o *api.Operation, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.print(func(w *terminal.Table) { w.Printf("%s, %s\n", operationState(o), operationCounts(o)) })
+	return c.print(func(w *terminal.Table) { w.Printf("%s, %s\n", show.OperationState(o), show.OperationCounts(o)) })
 }
 
 func opRemove(c *cli.Context, cl *client) error {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
-	"github.com/taskrt/taskrt/internal/terminal"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 )
 
 // operationPulse is how often the command looks at the counts of an operation: they change without a new rev.
@@ -69,11 +69,11 @@ func (c *client) operationLine(o *api.Operation) error {
 	if c.json {
 		return c.printJSON()
 	}
-	return c.stdout.Printf("%s  rev %d  %s, %s\n", api.Time{Time: time.Now()}, o.Rev, operationState(o), operationCounts(o))
+	return c.stdout.Printf("%s  rev %d  %s, %s\n", api.Time{Time: time.Now()}, o.Rev, show.OperationState(o), show.OperationCounts(o))
 }
 
 func operationTimedOut(o *api.Operation, timeout api.Duration) error {
-	return &exitError{exitTimeout, fmt.Errorf("operation %s: wait timed out after %v; it is %s, %s", o.ID, time.Duration(timeout), operationState(o), operationCounts(o))}
+	return &exitError{exitTimeout, fmt.Errorf("operation %s: wait timed out after %v; it is %s, %s", o.ID, time.Duration(timeout), show.OperationState(o), show.OperationCounts(o))}
 }
 
 // awaitOperation waits for the end of an operation and prints its result, or its error: a failure is exit code 1.
@@ -103,18 +103,8 @@ func (c *client) awaitOperation(o *api.Operation, timeout api.Duration) error {
 func (c *client) showOperation(o *api.Operation) (stop func()) {
 	return c.whileWaiting(func(ctx context.Context, client *apiclient.Client, line func(string)) {
 		_ = followOperation(ctx, client, o, func(o *api.Operation) error { // the wait itself says what is wrong
-			line(operationBar(o))
+			line(show.OperationBar(o))
 			return nil
 		})
 	})
-}
-
-// operationBar shows how many partitions have ended.
-func operationBar(o *api.Operation) string {
-	done := o.Counts.Success + o.Counts.Failure
-	s := terminal.Bar(done, o.Partitions) + "  " + operationCounts(o)
-	if o.Status != "RUNNING" || o.Stopping {
-		s += "  " + operationState(o)
-	}
-	return s
 }

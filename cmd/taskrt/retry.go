@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -41,7 +42,7 @@ func retry(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) { w.Row(state(t)) })
+	return cl.print(func(w *terminal.Table) { w.Row(show.State(t)) })
 }
 
 func (p *program) resubmitCommand() *cli.Command {
@@ -69,5 +70,5 @@ func resubmit(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) { w.Printf("%s: %s\n", reply.Outcome, state(reply.Task)) })
+	return cl.print(func(w *terminal.Table) { w.Printf("%s: %s\n", reply.Outcome, show.State(reply.Task)) })
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -77,7 +78,7 @@ func (c *client) awaitUntil(t *api.Task, until string, timeout api.Duration) err
 		if err := c.printJSON(); err != nil {
 			return err
 		}
-		return &exitError{exitTimeout, fmt.Errorf("task %s: wait timed out after %v; it is %s", t.ID, time.Duration(timeout), state(t))}
+		return &exitError{exitTimeout, fmt.Errorf("task %s: wait timed out after %v; it is %s", t.ID, time.Duration(timeout), show.State(t))}
 	}
 	return c.printOutcome(t, until == "success" || until == "failure" || until == "outcome")
 }
@@ -109,7 +110,7 @@ func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.
 			return err
 		}
 	}
-	if err := c.print(func(w *terminal.Table) { describeWaited(w, ids, reply.Tasks) }); err != nil {
+	if err := c.print(func(w *terminal.Table) { show.Waited(w, ids, reply.Tasks) }); err != nil {
 		return err
 	}
 	if reply.TimedOut {
@@ -123,17 +124,6 @@ func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.
 	return nil
 }
 
-func describeWaited(w *terminal.Table, ids []string, tasks []*api.Task) {
-	w.Row("ID", "FINAL", "STATE")
-	for i, t := range tasks {
-		if t == nil {
-			w.Row(ids[i], true, "removed")
-			continue
-		}
-		w.Row(t.ID, t.Final, state(t))
-	}
-}
-
 // printOutcome prints the result, or the error; a failure is exit code 1. outcome says that the command waited for an
 // outcome, and t has one, also if the task runs again later.
 func (c *client) printOutcome(t *api.Task, outcome bool) error {
@@ -145,7 +135,7 @@ func (c *client) printOutcome(t *api.Task, outcome bool) error {
 		if c.json {
 			return nil
 		}
-		return c.stdout.Printf("%s\n", state(t))
+		return c.stdout.Printf("%s\n", show.State(t))
 	case t.Status == "FAILURE":
 		return failed("task "+t.ID, t.Error)
 	case c.json:
@@ -154,15 +144,12 @@ func (c *client) printOutcome(t *api.Task, outcome bool) error {
 	return c.printResult(t.Result, t.ResultBase64)
 }
 
-// errorText is an error's code, with the message if there is one.
-func errorText(e *api.TaskError) string { return strings.TrimSuffix(e.Code+": "+e.Message, ": ") }
-
 // failed is the end of a command whose task or operation has failed.
 func failed(what string, e *api.TaskError) error {
 	if e == nil {
 		return &exitError{exitTaskFailed, fmt.Errorf("%s failed", what)}
 	}
-	return &exitError{exitTaskFailed, fmt.Errorf("%s failed: %s", what, errorText(e))}
+	return &exitError{exitTaskFailed, fmt.Errorf("%s failed: %s", what, show.Error(e))}
 }
 
 // printResult writes a result: a line of JSON, or bytes. To a file or pipe they are written as they are.
@@ -174,24 +161,4 @@ func (c *client) printResult(text json.RawMessage, raw []byte) error {
 		text = json.RawMessage("null")
 	}
 	return c.stdout.Content(strings.NewReader(string(text) + "\n"))
-}
-
-// state is a task's state in a few words.
-func state(t *api.Task) string {
-	s := t.Status
-	if t.CancelRequested && !t.Final {
-		s += ", being cancelled"
-	}
-	switch {
-	case t.Lease != nil:
-		s += fmt.Sprintf(", attempt %d on %s", t.Attempt, t.Lease.Worker)
-	case t.NotBefore != nil && t.NotBefore.After(time.Now()):
-		s += ", due " + t.NotBefore.String()
-	case !t.Final && t.Attempt > 0:
-		s += fmt.Sprintf(", after attempt %d", t.Attempt)
-	}
-	if t.Status == "FAILURE" && t.Error != nil {
-		s += ": " + t.Error.Code
-	}
-	return s
 }

@@ -85,7 +85,7 @@ func (w *watching) event(e *api.Event) error {
 			return fmt.Errorf("an event that cannot be read: %w", err)
 		}
 		w.changed(t.Task)
-		line := fmt.Sprintf("rev %d  %s", t.Task.Rev, state(t.Task))
+		line := fmt.Sprintf("rev %d  %s", t.Task.Rev, show.State(t.Task))
 		if t.Task.Progress != nil {
 			line += "  " + show.Clip(t.Task.Progress, 100)
 		}

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 func TestDescribeTaskFuel(t *testing.T) {
 	var b bytes.Buffer
 	err := terminal.New(&b).Table(func(w *terminal.Table) {
-		describeTask(w, &api.Task{History: []api.Attempt{
+		Task(w, &api.Task{History: []api.Attempt{
 			{Attempt: 1, Outcome: "LOST", Worker: "n1"}, {Attempt: 2, Outcome: "SUCCESS", Worker: "n2", FuelUsed: 1 << 53},
 		}})
 	})

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func TestOperationBar(t *testing.T) {
 			Status: "COMPLETING", Partitions: 100_000, Counts: api.OperationCounts{Success: 100_000},
 		},
 	} {
-		if got := operationBar(&o); got != want {
+		if got := OperationBar(&o); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,0 +1,64 @@
+package show
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
+)
+
+// Namespace shows a namespace, its limits, and what it holds.
+func Namespace(w *terminal.Table, n *api.Namespace) {
+	row := w.Field
+	row("name", n.Name)
+	row("status", n.Status)
+	row("tasks", ofLimit(n.Usage.Tasks, n.Quota.MaxTasks))
+	row("running", ofLimit(n.Usage.Running, n.Share.MaxRunning))
+	if n.Share.Weight > 0 {
+		row("weight", n.Share.Weight)
+	}
+	row("bytes", ofLimit(n.Usage.Bytes, n.Quota.MaxBytes))
+	row("operations", n.Usage.Operations)
+	row("records", n.Usage.Records)
+	row("behaviors", n.Usage.Behaviors)
+	if rate := n.Quota.SubmitsPerSecond; rate > 0 {
+		row("submits per second", rate)
+	}
+	row("keep success", keepText(n.Retention.Success))
+	row("keep failure", keepText(n.Retention.Failure))
+	if n.Retention.Count > 0 {
+		row("keep count", n.Retention.Count)
+	}
+	if n.Usage.Forever > 0 {
+		row("kept for ever", n.Usage.Forever)
+	}
+	if n.Usage.Excess > 0 {
+		row("too many to be kept for ever", n.Usage.Excess)
+	}
+	row("created", Time(n.CreatedAt))
+}
+
+// Namespaces lists namespaces.
+func Namespaces(w *terminal.Table, all []api.Namespace) {
+	w.Row("NAME", "STATUS", "TASKS", "RUNNING", "BYTES", "OPERATIONS", "RECORDS", "BEHAVIORS")
+	for _, n := range all {
+		u := n.Usage
+		w.Row(n.Name, n.Status, ofLimit(u.Tasks, n.Quota.MaxTasks), u.Running, ofLimit(u.Bytes, n.Quota.MaxBytes), u.Operations, u.Records, u.Behaviors)
+	}
+}
+
+// ofLimit says how many there are, and how many there may be.
+func ofLimit(n, limit int64) string {
+	if limit == 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("%d of %d", n, limit)
+}
+
+func keepText(k api.Keep) string {
+	if k == (api.Keep{}) {
+		return "default"
+	}
+	return k.String()
+}

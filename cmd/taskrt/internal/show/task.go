@@ -1,0 +1,99 @@
+package show
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/terminal"
+)
+
+// Task shows a task.
+func Task(w *terminal.Table, t *api.Task) {
+	row := w.Field
+	row("id", t.ID)
+	row("namespace", t.Namespace)
+	row("behavior", t.Behavior)
+	if t.Version != "" {
+		row("version", Digest(t.Version))
+	}
+	row("state", State(t))
+	row("final", t.Final)
+	row("attempt", t.Attempt)
+	if t.Failures > 0 {
+		row("failures", t.Failures)
+	}
+	if t.LostCount > 0 {
+		row("lost", t.LostCount)
+	}
+	row("priority", t.Priority)
+	for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
+		row("label", name+"="+t.Labels[name])
+	}
+	if t.Params != nil {
+		row("params", Clip(t.Params, 200))
+	}
+	row("created", t.CreatedAt)
+	row("started", Time(t.StartedAt))
+	row("finished", Time(t.FinishedAt))
+	if t.NotBefore != nil {
+		row("not before", t.NotBefore)
+	}
+	if t.Deadline != nil {
+		row("deadline", t.Deadline)
+	}
+	if t.Progress != nil {
+		row("progress", Clip(t.Progress, 200))
+	}
+	if t.Result != nil {
+		row("result", Clip(t.Result, 200))
+	}
+	if t.Error != nil {
+		row("error", Error(t.Error))
+	}
+	for _, a := range t.History {
+		what := fmt.Sprintf("%s by %s, %s to %s", a.Outcome, a.Worker, a.StartedAt, Time(a.FinishedAt))
+		if a.FuelUsed > 0 {
+			what += fmt.Sprintf(", fuel %d", a.FuelUsed)
+		}
+		row(fmt.Sprintf("attempt %d", a.Attempt), what)
+	}
+}
+
+// Waited lists tasks that were waited for, by their IDs. Those that are not there were removed.
+func Waited(w *terminal.Table, ids []string, tasks []*api.Task) {
+	w.Row("ID", "FINAL", "STATE")
+	for i, t := range tasks {
+		if t == nil {
+			w.Row(ids[i], true, "removed")
+			continue
+		}
+		w.Row(t.ID, t.Final, State(t))
+	}
+}
+
+// State is a task's state in a few words.
+func State(t *api.Task) string {
+	s := t.Status
+	if t.CancelRequested && !t.Final {
+		s += ", being cancelled"
+	}
+	switch {
+	case t.Lease != nil:
+		s += fmt.Sprintf(", attempt %d on %s", t.Attempt, t.Lease.Worker)
+	case t.NotBefore != nil && t.NotBefore.After(time.Now()):
+		s += ", due " + t.NotBefore.String()
+	case !t.Final && t.Attempt > 0:
+		s += fmt.Sprintf(", after attempt %d", t.Attempt)
+	}
+	if t.Status == "FAILURE" && t.Error != nil {
+		s += ": " + t.Error.Code
+	}
+	return s
+}
+
+// Error is an error's code, with the message if there is one.
+func Error(e *api.TaskError) string { return strings.TrimSuffix(e.Code+": "+e.Message, ": ") }
