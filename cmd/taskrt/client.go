@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -14,7 +13,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
-	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/reach"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -23,8 +22,7 @@ type client struct {
 	*program
 	*apiclient.Client
 
-	urls      []string
-	tls       *tls.Config
+	config    apiclient.Config
 	ctx       context.Context // of one command
 	meta      *api.Meta
 	json      bool
@@ -39,17 +37,19 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 		if err != nil {
 			return err
 		}
-		urls := serverURLs(c)
-		cl := &client{program: p, urls: urls, json: asJSON, namespace: c.String("namespace")}
-		if cl.tls, err = keys.Client(c); err != nil {
+		to, err := reach.Read(c, serverURLs(c), p.complain)
+		if err != nil {
 			return keyError(c, err)
 		}
-		if cl.Client, err = apiclient.New(apiclient.Config{URLs: urls, TLS: cl.tls, Sent: cl.sent.Store}); err != nil {
+		cl := &client{program: p, config: to.Config, json: asJSON, namespace: to.Namespace}
+		config := to.Config
+		config.Sent = cl.sent.Store
+		if cl.Client, err = apiclient.New(config); err != nil {
 			return usagef(c, "--server: %w", err)
 		}
 		defer cl.Close()
 		cl.ctx, cl.meta = api.WithMeta(c.Context)
-		return do(c, cl)
+		return to.Explain(do(c, cl))
 	}
 }
 

@@ -104,7 +104,7 @@ func runPage(t *testing.T, root, script string) {
 	beside.Tie(cmd)
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TASKRT_SERVER="+d.url, "TMPDIR="+t.TempDir())
+	cmd.Env = append(os.Environ(), "TASKRT_SERVER="+d.url, "TMPDIR="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	before := filesIn(t, dir)

@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
-	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/reach"
 )
 
 // envName is the environment variable of a flag. A flag that says what one command does carries the command's name
@@ -54,13 +54,14 @@ func rootFlags() []cli.Flag {
 // defaultServer is where `taskrt dev` serves.
 const defaultServer = "http://127.0.0.1:7070"
 
-// clientFlags are the flags of every command that talks to a cluster, and more.
+// reachFlags are the flags of every command that talks to a cluster, and more.
+func reachFlags(more ...cli.Flag) []cli.Flag {
+	return append(append([]cli.Flag{serverFlag(), outputFlag()}, reach.Flags(trustFlag)...), more...)
+}
+
+// clientFlags are those of a command that is about a namespace, too, and more.
 func clientFlags(more ...cli.Flag) []cli.Flag {
-	return append([]cli.Flag{
-		serverFlag(), keys.CAFlag(trustFlag),
-		stringFlag("", "namespace", api.DefaultNamespace, "scope of tasks and behaviors"),
-		outputFlag(),
-	}, more...)
+	return append(reachFlags(stringFlag("", "namespace", api.DefaultNamespace, "scope of tasks and behaviors")), more...)
 }
 
 func serverFlag() cli.Flag {

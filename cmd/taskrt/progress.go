@@ -15,7 +15,7 @@ import (
 func (c *client) showProgress(t *api.Task) (stop func()) {
 	return c.whileWaiting(func(ctx context.Context, client *apiclient.Client, line func(string)) {
 		for !t.Final {
-			line(state(t) + "  " + show.Progress(t.Progress))
+			line(show.State(t) + "  " + show.Progress(t.Progress))
 			next, err := client.Task(ctx, t.Namespace, t.ID, api.GetOptions{Wait: time.Second, Until: fmt.Sprintf("rev:%d", t.Rev+1)})
 			if err != nil {
 				return // the wait itself says what is wrong
@@ -31,7 +31,7 @@ func (c *client) whileWaiting(draw func(ctx context.Context, client *apiclient.C
 	if !c.stderr.Draws() {
 		return func() {}
 	}
-	client, err := apiclient.New(apiclient.Config{URLs: c.urls, TLS: c.tls})
+	client, err := apiclient.New(c.config)
 	if err != nil {
 		return func() {}
 	}

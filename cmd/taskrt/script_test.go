@@ -21,7 +21,34 @@ import (
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "4") // most of these tests wait for processes: more of them at once than there are cores; a flag goes first
-	testscript.Main(m, map[string]func(){"taskrt": tied})
+	testscript.Main(private{m}, map[string]func(){"taskrt": tied})
+}
+
+// private runs the tests without the contexts and the tokens of whoever runs them.
+type private struct{ *testing.M }
+
+// Run runs the tests.
+func (p private) Run() int {
+	dir, err := os.MkdirTemp("", "config")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	set := map[string]string{"XDG_CONFIG_HOME": dir}
+	if config, err := os.UserConfigDir(); err == nil && os.Getenv("GOENV") == "" {
+		set["GOENV"] = filepath.Join(config, "go", "env") // tests build plugins with the user's settings of Go
+	}
+	for _, name := range []string{"SERVER", "CA", "TOKEN", "TOKEN_FILE", "CONTEXT", "NAMESPACE"} {
+		if err := os.Unsetenv("TASKRT_" + name); err != nil {
+			panic(err)
+		}
+	}
+	for name, value := range set {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	return p.M.Run()
 }
 
 // tie lets the programs of a script be tied to this process.

@@ -169,22 +169,28 @@ func CAFlag(flag Flag) cli.Flag {
 
 // Client reads CAFlag. Nothing was said: nil.
 func Client(c *cli.Context) (*tls.Config, error) {
-	ca := c.String("ca")
+	ca, err := ReadCA(c)
 	if ca == "" {
-		return nil, nil //nolint:nilnil // the default
-	}
-	if !strings.HasPrefix(ca, "sha256:") {
-		text, err := os.ReadFile(ca)
-		if err != nil {
-			return nil, fmt.Errorf("--ca: %w", err)
-		}
-		ca = string(text)
+		return nil, err
 	}
 	config, err := trust.Client(ca)
 	if err != nil {
 		return nil, &UsageError{fmt.Errorf("--ca: %w", err)}
 	}
 	return config, nil
+}
+
+// ReadCA reads CAFlag as trust.Client takes it: the text of a file in place of the file's name. Nothing was said: "".
+func ReadCA(c *cli.Context) (string, error) {
+	ca := c.String("ca")
+	if ca == "" || strings.HasPrefix(ca, "sha256:") {
+		return ca, nil
+	}
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return "", fmt.Errorf("--ca: %w", err)
+	}
+	return string(text), nil
 }
 
 // Worker returns the lines of a worker's file for a file of cluster secrets.

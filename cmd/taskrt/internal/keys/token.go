@@ -1,0 +1,55 @@
+package keys
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/trust"
+)
+
+// TokenVariable is the variable that holds a token itself. It has no flag: everybody on the machine can read command lines (SPEC A9).
+const TokenVariable = "TASKRT_TOKEN"
+
+// tokenFile is the flag's name, and tokenFileVariable its variable.
+const (
+	tokenFile         = "token-file"
+	tokenFileVariable = "TASKRT_TOKEN_FILE"
+)
+
+// TokenFlag says by which token a client asks.
+func TokenFlag(flag Flag) cli.Flag {
+	return flag(tokenFile, "", "FILE with the token by which to ask; read again when it changes, a pipe once. "+TokenVariable+" may hold the token itself")
+}
+
+// Token reads TokenFlag and TokenVariable: what it returns is asked for each request. Nothing was said: nil.
+func Token(c *cli.Context) (func() (string, error), error) {
+	name, text := c.String(tokenFile), strings.TrimSpace(os.Getenv(TokenVariable))
+	switch {
+	case name != "" && text != "" && os.Getenv(tokenFileVariable) == name:
+		return nil, usage("both " + TokenVariable + " and " + tokenFileVariable + " are set: unset one of them")
+	case name != "": // a flag wins over a variable
+		f, err := trust.OpenTokenFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %w", tokenFile, err)
+		}
+		return f.Text, nil
+	case text != "":
+		if err := trust.CheckToken(text); err != nil {
+			return nil, &UsageError{fmt.Errorf("%s: %w", TokenVariable, err)}
+		}
+		return func() (string, error) { return text, nil }, nil
+	}
+	return nil, nil //nolint:nilnil // no token is an answer
+}
+
+// Root returns the root token of whoever holds a file of cluster secrets: that of the first secret (SPEC A4).
+func Root(file string) (string, error) {
+	all, err := trust.ReadSecrets(file)
+	if err != nil {
+		return "", err
+	}
+	return all[0].RootToken().Text(), nil
+}
