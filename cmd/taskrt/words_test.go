@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 )
 
 // hostile is text that a terminal obeys, or that hides what it says; JSON can carry it.
@@ -113,6 +114,11 @@ func TestNoCommandObeysTheText(t *testing.T) {
 		"submit refused":                nil,
 		"maintenance run":               nil,
 		"namespace purge refused --yes": nil,
+		"token list":                    filled[auth.TokensReply](),
+		"token show abc":                filled[auth.Token](),
+		"token self":                    filled[auth.Token](),
+		"token create abc --role read":  nil,
+		"token revoke abc":              nil,
 	} {
 		text, err := json.Marshal(answer)
 		if err != nil {

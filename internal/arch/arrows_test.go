@@ -22,18 +22,20 @@ var arrows = map[string][]string{
 	"node":      {"api", "api/children", "blob", "node/accept", "node/access", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show",
-		"abi", "api", "api/children", "api/client", "api/server", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
+		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show",
+		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
 	},
 
 	"cmd/taskrt/internal/cmdline":  {},
+	"cmd/taskrt/internal/contexts": {"api", "internal/durable", "internal/idle", "trust"},
 	"cmd/taskrt/internal/guests":   {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/codecache", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/wall"},
 	"cmd/taskrt/internal/heap":     {},
 	"cmd/taskrt/internal/keys":     {"internal/mux", "internal/wall", "node/access", "trust"},
 	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task/blobs"},
 	"cmd/taskrt/internal/lone":     {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
+	"cmd/taskrt/internal/reach":    {"cmd/taskrt/internal/contexts", "cmd/taskrt/internal/keys", "api", "api/client", "trust"},
 	"cmd/taskrt/internal/scaffold": {"plugins/sdk"},
-	"cmd/taskrt/internal/show":     {"api", "internal/terminal", "internal/wall"},
+	"cmd/taskrt/internal/show":     {"api", "api/auth", "internal/terminal", "internal/wall"},
 
 	"api/auth":           {"api", "task/access"},
 	"api/children":       {"api", "api/internal/codec"},
@@ -210,7 +212,9 @@ var thirdParty = map[string][]string{
 	"worker/child":             {"golang.org/x/sync"},
 	"worker/stream":            {"github.com/fxamacker/cbor/v2"},
 
-	"cmd/taskrt/internal/cmdline": {"github.com/urfave/cli/v2"},
+	"cmd/taskrt/internal/cmdline":  {"github.com/urfave/cli/v2"},
+	"cmd/taskrt/internal/contexts": {"golang.org/x/sys"},
+	"cmd/taskrt/internal/reach":    {"github.com/urfave/cli/v2"},
 
 	"api/internal/schemas": {"github.com/google/jsonschema-go"},
 	"node/access":          {"golang.org/x/time"},
