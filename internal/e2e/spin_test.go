@@ -32,20 +32,9 @@ func TestSpinningGuestsDisturbNobody(t *testing.T) {
 			if len(workers) != 3 {
 				t.Fatalf("guests by worker: %v", workers)
 			}
-			before, ok := c.status()
-			if !ok {
-				t.Fatal("no status")
-			}
+			check := c.undisturbed()
 			answered := c.submitFor(*spinFor)
-			after, ok := c.status()
-			if !ok || after.Leader != before.Leader {
-				t.Fatalf("the leader was %s, is %s", before.Leader, after.Leader)
-			}
-			for i := range after.Nodes {
-				if after.Nodes[i].Term != before.Nodes[i].Term || !after.Nodes[i].Reachable {
-					t.Errorf("before %+v, after %+v", before.Nodes[i], after.Nodes[i])
-				}
-			}
+			check()
 			for _, id := range ids {
 				c.cancel(id)
 			}
