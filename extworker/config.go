@@ -10,7 +10,8 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// Client is the part of a cluster's API that a worker needs. *client.Client implements it.
+// Client is the part of a cluster's API that a worker needs. *client.Client implements it, with the URLs of the cluster, whom to trust there,
+// and the token that proves the worker: one with the role work for the behavior is enough (SPEC A5).
 type Client interface {
 	Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error)
 	Heartbeat(ctx context.Context, r api.HeartbeatRequest) (*api.HeartbeatReply, error)

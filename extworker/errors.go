@@ -70,8 +70,14 @@ func wrong(err error) bool {
 }
 
 // passing tells whether an error may be gone when the call is made again: an error of the network, or of a cluster without a leader
-// or with too much to do. Sending again is safe for every call of a worker (SPEC H4, L3).
+// or with too much to do, or of a token that somebody is about to replace. Sending again is safe for every call of a worker (SPEC H4, L3).
 func passing(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
-	return !ok || e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
+	return !ok || e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests || unproven(err)
+}
+
+// unproven tells whether the cluster asks for another token (SPEC A4). It has done nothing then.
+func unproven(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return ok && e.Status == http.StatusUnauthorized
 }

@@ -38,8 +38,8 @@ func New(cfg Config) (*Worker, error) {
 
 // Run accepts and runs tasks until ctx ends. Then it accepts no more tasks and lets the handlers end by themselves for
 // Config.Grace. It ends the contexts of the other handlers (ErrStopping) and gives their tasks back. Run returns an error at once if
-// the cluster refuses its accepts for good: the behavior is not external, or the client may not accept. Run waits for a behavior that
-// does not exist yet. A worker runs once.
+// the cluster refuses its accepts for good: the behavior is not external, or the client's token does not hold or may not accept. Run waits
+// for a behavior that does not exist yet. A worker runs once.
 func (w *Worker) Run(ctx context.Context) error {
 	if !w.started.CompareAndSwap(false, true) {
 		return errors.New("extworker: Run was called before")
@@ -141,7 +141,7 @@ func (w *Worker) take(ctx context.Context, n int) ([]*api.Task, error) {
 			return reply.Tasks, nil
 		case ctx.Err() != nil:
 			return nil, nil //nolint:nilerr // it was told to stop: the caller knows
-		case !passing(err) && api.CodeOf(err) != api.CodeBehaviorNotFound:
+		case unproven(err), !passing(err) && api.CodeOf(err) != api.CodeBehaviorNotFound:
 			return nil, fmt.Errorf("extworker: accept: %w", err)
 		}
 		w.cfg.Logger.Warn("nothing accepted", "err", err)

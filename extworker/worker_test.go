@@ -440,6 +440,38 @@ func TestRunEndsWhenRefused(t *testing.T) {
 	})
 }
 
+// TestTokenIsReplacedLate: a report that comes when the worker's token no longer holds is made again with the next token. A refusal of the
+// token says nothing of the outcome (SPEC A4).
+func TestTokenIsReplacedLate(t *testing.T) {
+	for _, code := range []string{api.CodeUnauthenticated, api.CodeTokenRevoked} {
+		t.Run(code, func(t *testing.T) {
+			with(t, 1, func(_ context.Context, x *extworker.Task) (any, error) {
+				return 1, x.Checkpoint("half")
+			}, func(b *bench) {
+				for i, refused := range []string{"heartbeat", "finish", "", "accept"} {
+					b.failing(func(call string) (bool, error) {
+						if call == refused {
+							return false, api.NewError(code, "another one, please")
+						}
+						return false, nil
+					})
+					if i == 0 {
+						b.submit(1)
+					}
+					b.after(time.Duration(i+1) * 5 * time.Second)
+				}
+				if h := b.of(1); h.finish == nil || h.finish.Error != nil || string(h.checkpoint) != `"half"` {
+					t.Errorf("the report: %+v", h.finish)
+				}
+				if err := <-b.done; api.CodeOf(err) != code {
+					t.Errorf("a worker whose token does not hold goes on accepting: %v", err)
+				}
+				b.done = nil
+			})
+		})
+	}
+}
+
 func TestConfig(t *testing.T) {
 	good := extworker.Config{Client: newCluster(), Behavior: "ext", Worker: "w1", Handler: block}
 	for name, change := range map[string]func(*extworker.Config){

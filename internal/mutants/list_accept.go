@@ -40,6 +40,8 @@ var acceptMutants = []mutant{
 
 	{Name: "extworker-unreachable-is-failure", Dir: "extworker", In: "Worker.report", Old: "api.CodeOf(err) != api.CodeHalt && !passing(err) {", New: "api.CodeOf(err) != api.CodeHalt {",
 		Pkg: "./extworker", Run: "TestUnreachableClusterIsNoFailure$", Why: "a result would become a permanent failure because the cluster was away for a minute"},
+	{Name: "extworker-token-is-failure", Dir: "extworker", In: "passing", Old: "|| unproven(err)", New: "",
+		Pkg: "./extworker", Run: "TestTokenIsReplacedLate$", Why: "a success would become a failure because its worker's token was replaced late (A4)"},
 	{Name: "extworker-two-reports-of-a-task", Dir: "extworker", In: "finisher.more", Old: "if tasks[x.r.ID] {", New: "if tasks[x.r.ID] && x.r.ID == \"\" {",
 		Pkg: "./extworker", Run: "TestTwoAttemptsOfOneTask$", Why: "a success would be refused because a lost attempt of its task was reported beside it, and become a permanent failure"},
 	{Name: "service-reports-unchecked", Dir: "node/service", In: "Service.FinishMany", Old: "f.out[i].Error == nil {", New: "f.out[i].Error == nil || seen != nil {",
