@@ -168,7 +168,7 @@ var arrows = map[string][]string{
 
 	// Programs to read: they know the product by its HTTP contract alone, or by the packages made for them.
 	"examples/*":           {},
-	"examples/external/go": {"api/client", "extworker"},
+	"examples/external/go": {"api/client", "extworker", "trust"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.

@@ -3,6 +3,10 @@
 //
 //	worker -server http://127.0.0.1:7070 -behavior pin
 //
+// A cluster with a secret wants to know who comes. Its workers need a token with the role work, and whom to trust:
+//
+//	worker -server https://10.0.0.1:7070 -ca sha256:… -token-file pin.token -behavior pin
+//
 // The program in ../python does the same without a library. Both may work for one behavior at the same time.
 package main
 
@@ -22,6 +26,7 @@ import (
 
 	"github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/extworker"
+	"github.com/taskrt/taskrt/trust"
 )
 
 func main() {
@@ -40,6 +45,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
 	servers := flags.String("server", "http://127.0.0.1:7070", "URLs of nodes, separated by commas")
+	ca := flags.String("ca", os.Getenv("TASKRT_CA"), "whom to trust behind https: sha256:… as `taskrt secret ca` prints it, or a file of certificates; $TASKRT_CA")
+	tokenFile := flags.String("token-file", os.Getenv("TASKRT_TOKEN_FILE"), "file with the token of this worker; $TASKRT_TOKEN_FILE, or the token itself in $TASKRT_TOKEN")
 	behavior := flags.String("behavior", "pin", "whose tasks to run")
 	name := flags.String("name", fmt.Sprintf("%s-%d", host, os.Getpid()), "of this worker, for people")
 	slots := flags.Int("worker-slots", 1, "tasks at a time")
@@ -47,7 +54,11 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	client, err := client.New(client.Config{URLs: strings.Split(*servers, ",")})
+	config := client.Config{URLs: strings.Split(*servers, ",")}
+	if err := prove(&config, *ca, *tokenFile); err != nil {
+		return err
+	}
+	client, err := client.New(config)
 	if err != nil {
 		return err
 	}
@@ -70,6 +81,33 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	return w.Run(ctx)
+}
+
+// prove says whom the client trusts, and by which token it asks. Both may be "": the cluster is open.
+func prove(config *client.Config, ca, tokenFile string) (err error) {
+	if ca != "" && !strings.HasPrefix(ca, "sha256:") {
+		text, err := os.ReadFile(ca)
+		if err != nil {
+			return err
+		}
+		ca = string(text)
+	}
+	if ca != "" {
+		if config.TLS, err = trust.Client(ca); err != nil {
+			return fmt.Errorf("-ca: %w", err)
+		}
+	}
+	if token := os.Getenv("TASKRT_TOKEN"); token != "" {
+		config.Token = client.StaticToken(token)
+	}
+	if tokenFile != "" {
+		file, err := trust.OpenTokenFile(tokenFile)
+		if err != nil {
+			return err
+		}
+		config.Token = file.Text // read again when it has changed
+	}
+	return nil
 }
 
 // found is the result of a task.

@@ -3,6 +3,11 @@
 
     worker.py --server http://127.0.0.1:7070 --behavior pin
 
+A cluster with a secret wants to know who comes. Its workers need a token with the role work, and whom to trust, which is what
+`taskrt secret ca --pem` prints:
+
+    worker.py --server https://10.0.0.1:7070 --ca ca.pem --token-file pin.token --behavior pin
+
 What a task does is the function at the end of this file, find_pin. Everything above it is what any worker needs, and may
 be copied: accept, keep the lease, stop when told to, report. The rules are in docs/external-workers.md.
 """
@@ -14,10 +19,13 @@ import json
 import os
 import signal
 import socket
+import ssl
+import stat
 import threading
 import time
 import traceback
 import urllib.error
+import urllib.parse
 import urllib.request
 import uuid
 
@@ -58,25 +66,73 @@ class Failure(Exception):
         self.code, self.retryable = code, retryable
 
 
+class Token:
+    """The text of a file, which is read again for each request: it may be replaced at any time."""
+
+    def __init__(self, file):
+        self.file, self.text = file, ""
+        mode = os.stat(file).st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:
+            raise ValueError(f"others can read {file}: chmod 600 {file}")
+        self.again = stat.S_ISREG(mode)  # a pipe can be read once
+        self.read()
+        if not self.text:
+            raise ValueError(f"{file} holds no token")
+
+    def read(self):
+        try:
+            with open(self.file, encoding="ascii", errors="replace") as f:
+                text = f.read(1000).strip()
+        except OSError:
+            return  # gone for a moment: what was read before counts
+        if text.startswith("trt_") and len(text.split()) == 1:
+            self.text = text
+
+    def __call__(self):
+        if self.again:
+            self.read()
+        return self.text
+
+
+class Stay(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: another server must not get the token."""
+
+    def redirect_request(self, *_):
+        return None
+
+
 class Cluster:
     """Asks one node, and the next one if that does not answer. All that a worker asks may be asked twice: an accept has
-    a request_id, a report its token."""
+    a request_id, a report its lease's token. ca is a file of certificates, and token a function; both may be None."""
 
-    def __init__(self, servers):
-        self.servers, self.at = servers, 0
+    def __init__(self, servers, ca=None, token=None):
+        self.servers, self.at, self.token = servers, 0, token
+        handlers = [Stay]
+        for server in servers:
+            to = urllib.parse.urlsplit(server)
+            if to.scheme == "https" and len(handlers) == 1:
+                if ca and ca.startswith("sha256:"):
+                    raise ValueError("Python takes no fingerprint: give a file, as taskrt secret ca --pem prints it")
+                handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=ca)))
+            elif to.scheme != "https" and token and to.hostname not in ("localhost", "127.0.0.1", "::1"):
+                raise ValueError(f"{server} is not https: everybody on the way there could read the token")
+        self.opener = urllib.request.build_opener(*handlers)
 
     def post(self, path, body, until, patience=10):
         """Posts JSON; until is the time.monotonic() at which to give up, patience how many seconds one node gets."""
         data, pause = json.dumps(body).encode(), 0.05
         while True:
             at = self.at
-            request = urllib.request.Request(
-                self.servers[at % len(self.servers)] + path, data, {"Content-Type": "application/json"})
+            headers = {"Content-Type": "application/json"}
+            if self.token:
+                headers["Authorization"] = "Bearer " + self.token()
+            request = urllib.request.Request(self.servers[at % len(self.servers)] + path, data, headers)
             try:
-                with urllib.request.urlopen(request, timeout=max(0.1, min(patience, until - time.monotonic()))) as answer:
+                with self.opener.open(request, timeout=max(0.1, min(patience, until - time.monotonic()))) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError as e:
-                if e.code < 500 and e.code != 429:
+                # 401: the token does not hold. Somebody may be about to replace it, and until then nothing is done.
+                if e.code < 500 and e.code not in (401, 429):
                     try:
                         problem = json.load(e)
                     except ValueError:
@@ -223,12 +279,21 @@ def serve(cluster, behavior, name, work, stopping, busy):
 def main(work):
     parser = argparse.ArgumentParser(description="runs tasks of an external behavior of a taskrt cluster")
     parser.add_argument("--server", default="http://127.0.0.1:7070", help="URLs of nodes, separated by commas")
+    parser.add_argument("--ca", default=os.environ.get("TASKRT_CA"), metavar="FILE",
+                        help="certificates of whom to trust behind https, as taskrt secret ca --pem prints them; default: $TASKRT_CA")
+    parser.add_argument("--token-file", default=os.environ.get("TASKRT_TOKEN_FILE"), metavar="FILE",
+                        help="with the token of this worker; default: $TASKRT_TOKEN_FILE, or the token itself in $TASKRT_TOKEN")
     parser.add_argument("--behavior", required=True)
     parser.add_argument("--name", default=f"{socket.gethostname()}-{os.getpid()}", help="of this worker, for people")
     parser.add_argument("--worker-slots", type=int, default=1, help="tasks at a time")
     parser.add_argument("--rest", type=float, default=0, help="seconds to rest after each 10,000 PINs, to watch it work")
     args = parser.parse_args()
-    cluster, stopping = Cluster(args.server.split(",")), threading.Event()
+    stopping, text = threading.Event(), os.environ.get("TASKRT_TOKEN")
+    try:
+        token = Token(args.token_file) if args.token_file else (lambda: text) if text else None
+        cluster = Cluster(args.server.split(","), args.ca or None, token)
+    except (OSError, ValueError) as e:
+        parser.error(str(e))
     for s in (signal.SIGINT, signal.SIGTERM):
         signal.signal(s, lambda *_: stopping.set())
     slots = [threading.Lock() for _ in range(args.worker_slots)]
