@@ -5,6 +5,9 @@
 //	mapreduce count -server http://127.0.0.1:7070 FILES...
 //
 // Workers may be killed at any moment; the counts are exact all the same. Read job.go for why.
+//
+// A cluster with a secret wants a token with the roles read, submit and work, in TASKRT_TOKEN. -ca says whom to trust there: what
+// `taskrt secret ca --pem` prints.
 package main
 
 import (
@@ -36,6 +39,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	servers := flags.String("server", "http://127.0.0.1:7070", "URLs of nodes, separated by commas")
+	ca := flags.String("ca", "", "file of certificates of whom to trust behind https; default: the system's")
 	name := flags.String("job", "wordcount", "name of the job: the first part of the names of its groups")
 	reducers := flags.Int("reducers", 4, "count: number of reduce tasks")
 	split := flags.Int64("split", 32<<10, "count: bytes of a map task, about")
@@ -44,7 +48,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	j := &job{store: newStore(strings.Split(*servers, ",")), name: *name, lease: *lease, rest: *rest, out: out}
+	store, err := newStore(strings.Split(*servers, ","), *ca, os.Getenv("TASKRT_TOKEN"))
+	if err != nil {
+		return err
+	}
+	j := &job{store: store, name: *name, lease: *lease, rest: *rest, out: out}
 	if args[0] == "work" {
 		err := j.work(ctx)
 		if ctx.Err() != nil {

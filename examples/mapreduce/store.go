@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -48,13 +52,41 @@ func (r refused) Error() string { return strings.Join(r, "; ") }
 // store speaks the TaskStore API with any of several nodes.
 type store struct {
 	client  int64 // who we are
+	token   string
 	servers []string
 	current atomic.Int64 // the one that answered last
 	http    *http.Client
 }
 
-func newStore(servers []string) *store {
-	return &store{client: int64(randomBits() >> 1), servers: servers, http: &http.Client{Timeout: 30 * time.Second}}
+// newStore makes a store that asks these servers. ca is a file of certificates; "": the system's authorities. token may be "".
+func newStore(servers []string, ca, token string) (*store, error) {
+	s := &store{client: int64(randomBits() >> 1), servers: servers, token: token, http: &http.Client{Timeout: 30 * time.Second}}
+	s.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // nobody else gets the token
+	for _, server := range servers {
+		if u, err := url.Parse(server); token != "" && (err != nil || u.Scheme != "https" && !isLoopback(u.Hostname())) {
+			return nil, fmt.Errorf("-server: %s is not https: everybody on the way there could read the token", server)
+		}
+	}
+	if ca == "" {
+		return s, nil
+	}
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("-ca: %s holds no certificate", ca)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	s.http.Transport = transport
+	return s, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func randomBits() uint64 {
@@ -133,6 +165,9 @@ func (s *store) try(ctx context.Context, method, target string, text []byte, key
 	}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
+	}
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
 	}
 	res, err := s.http.Do(req)
 	if err != nil {
