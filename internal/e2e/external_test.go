@@ -16,7 +16,7 @@ import (
 )
 
 // TestExternalGo and TestExternalPython run the programs of examples/external against three nodes: what the pages say of an
-// external worker, shown with workers and nodes that die.
+// external worker, shown with workers and nodes that die. The nodes have a secret, and a worker has no more than the role work (SPEC A5).
 func TestExternalGo(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "worker")
@@ -24,8 +24,12 @@ func TestExternalGo(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	c := newPinCluster(t)
+	pin, err := leash.Command(binary, "secret", "ca", c.secret).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	testExternal(t, c, func(name string) *program {
-		return startProgram(t, path, "-server", strings.Join(c.urls(), ","), "-behavior", "pin", "-name", name, "-rest", "200ms")
+		return startProgram(t, nil, path, "-ca", strings.TrimSpace(string(pin)), "-token-file", c.tokenFile, "-server", strings.Join(c.urls(), ","), "-behavior", "pin", "-name", name, "-rest", "200ms")
 	})
 }
 
@@ -38,7 +42,7 @@ func TestExternalPython(t *testing.T) {
 	c := newPinCluster(t)
 	path := filepath.Join("..", "..", "examples", "external", "python", "worker.py")
 	testExternal(t, c, func(name string) *program {
-		return startProgram(t, python, path, "--server", strings.Join(c.urls(), ","), "--behavior", "pin", "--name", name, "--rest", "0.2")
+		return startProgram(t, nil, python, path, "--ca", c.ca, "--token-file", c.tokenFile, "--server", strings.Join(c.urls(), ","), "--behavior", "pin", "--name", name, "--rest", "0.2")
 	})
 }
 
@@ -69,21 +73,45 @@ assert Attempt.instead({"again_at": "t", "checkpoint": 1}, large) == {"again_at"
 	}
 }
 
-func newPinCluster(t *testing.T) *cluster {
+// pinCluster is a cluster with the external behavior pin, and a file with the token of its workers.
+type pinCluster struct {
+	*cluster
+
+	secret, tokenFile string
+	drawn             int // tokens that were in the file
+}
+
+func newPinCluster(t *testing.T) *pinCluster {
 	t.Helper()
-	c := newCluster(t, "--worker", "none")
+	secret, _ := drawSecret(t)
+	c := &pinCluster{cluster: newCluster(t, "--cluster-secret", secret, "--worker", "none"), secret: secret, tokenFile: filepath.Join(t.TempDir(), "pin.token")}
 	if code, body := c.do(t.Context(), 0, "PUT", "/v1/behaviors/pin", json.RawMessage(
 		`{"kind":"external","lease":"6s","cancel_grace":"20s","retry":{"max_attempts":3,"initial_interval":"100ms"}}`)); code != http.StatusCreated {
 		t.Fatalf("put the behavior: %d %s", code, body)
 	}
+	c.renew()
 	return c
+}
+
+// renew puts another token into the file of the workers, and revokes the one that was there.
+func (c *pinCluster) renew() {
+	c.t.Helper()
+	c.drawn++
+	writeSecret(c.t, c.tokenFile, c.draw(fmt.Sprint("pin-", c.drawn), "work")+"\n")
+	if c.drawn == 1 {
+		return
+	}
+	code, body := c.insist(c.t.Context(), 0, http.MethodDelete, fmt.Sprint("/v1/tokens/pin-", c.drawn-1), nil)
+	if code != http.StatusNoContent {
+		c.t.Fatalf("revoke: %d %s", code, body)
+	}
 }
 
 // longPIN takes 35 rests of 200 ms to find: more than a lease lasts.
 const longPIN = "350000"
 
 // testExternal lets workers find PINs that take long, and interrupts them.
-func testExternal(t *testing.T, c *cluster, start func(name string) *program) {
+func testExternal(t *testing.T, c *pinCluster, start func(name string) *program) {
 	t.Helper()
 	pin := func(name string, params map[string]any) string {
 		id := "pin-" + name
@@ -119,6 +147,18 @@ func testExternal(t *testing.T, c *cluster, start func(name string) *program) {
 	leader.start()
 	c.waitReady()
 
+	// The token is replaced and the former one revoked while a task runs, and while an accept waits: the worker goes on.
+	id = pin("renewed", long)
+	first.line("begin " + id)
+	c.renew()
+	if got = c.final(id); got.Status != "SUCCESS" || got.Attempt != 1 || got.LostCount != 0 {
+		t.Errorf("with another token: %+v", got)
+	}
+	c.renew()
+	if got = c.final(pin("after", map[string]any{"digits": 1, "sha256": sum("7")})); got.Status != "SUCCESS" {
+		t.Errorf("after another token: %+v", got)
+	}
+
 	// Cancelled while it runs.
 	id = pin("cancel", endless)
 	first.line("begin " + id)
@@ -145,7 +185,7 @@ func testExternal(t *testing.T, c *cluster, start func(name string) *program) {
 	first.kill9()
 	second := start("second")
 	second.line("begin " + id)
-	checkFrom(t, c, id, 2, "LOST")
+	checkFrom(t, c.cluster, id, 2, "LOST")
 
 	// The worker stands still for longer than its lease, and wakes when another has the task: what it says is refused.
 	id = pin("stopped", long)
@@ -156,7 +196,7 @@ func testExternal(t *testing.T, c *cluster, start func(name string) *program) {
 	third.line("begin " + id)
 	signal(t, second, syscall.SIGCONT)
 	second.line("end " + id)
-	checkFrom(t, c, id, 2, "LOST")
+	checkFrom(t, c.cluster, id, 2, "LOST")
 
 	// The worker is asked to stop: it gives the task back, at once and from its checkpoint.
 	second.terminate()
@@ -168,7 +208,7 @@ func testExternal(t *testing.T, c *cluster, start func(name string) *program) {
 		t.Errorf("given back: %+v", got)
 	}
 	fourth := start("fourth")
-	checkFrom(t, c, id, 2, "SNOOZED")
+	checkFrom(t, c.cluster, id, 2, "SNOOZED")
 	fourth.terminate()
 	c.digestsAgree()
 }

@@ -283,6 +283,17 @@ func (c *cluster) trust(ca string) {
 // prove makes c.http, and the commands, send a token.
 func (c *cluster) prove(token string) { c.token.Store(&token) }
 
+// draw makes a token with these roles in the namespace default, and returns it.
+func (c *cluster) draw(name string, roles ...string) string {
+	c.t.Helper()
+	code, data := c.insist(c.t.Context(), 0, http.MethodPost, "/v1/tokens", map[string]any{"name": name, "roles": roles, "namespaces": []string{"default"}})
+	var made struct{ Credential string }
+	if err := json.Unmarshal(data, &made); code != http.StatusCreated || err != nil || made.Credential == "" {
+		c.t.Fatalf("token %s: %d, %v", name, code, err)
+	}
+	return made.Credential
+}
+
 // proving sends the cluster's token with every request.
 type proving struct {
 	*http.Transport

@@ -26,10 +26,10 @@ type program struct {
 	errs  bytes.Buffer
 }
 
-func startProgram(t *testing.T, path string, args ...string) *program {
+func startProgram(t *testing.T, env []string, path string, args ...string) *program {
 	t.Helper()
 	p := &program{t: t, cmd: leash.Command(path, args...), lines: make(chan string, 100_000)}
-	p.cmd.Stderr = &p.errs
+	p.cmd.Stderr, p.cmd.Env = &p.errs, append(os.Environ(), env...)
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -93,21 +93,23 @@ func words(t *testing.T, files, each int) (names []string, counts map[string]int
 }
 
 // TestMapReduce is SPEC X3: the word count of examples/mapreduce with several processes, of which some are killed in the
-// middle of a map or a reduce task, and one node too. The counts are exact.
+// middle of a map or a reduce task, and one node too. The counts are exact. The cluster has a secret, and the processes have a token.
 func TestMapReduce(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	secret, _ := drawSecret(t)
+	c := newCluster(t, "--cluster-secret", secret)
 	path := filepath.Join(t.TempDir(), "mapreduce")
 	if out, err := leash.Command("go", "build", "-o", path, "github.com/taskrt/taskrt/examples/mapreduce").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	files, want := words(t, 3, 8_000)
 	servers := strings.Join(c.urls(), ",")
-	coordinator := startProgram(t, path, append([]string{"count", "-server", servers, "-split", "4096", "-reducers", "20"}, files...)...)
+	env := []string{"TASKRT_TOKEN=" + c.draw("mapreduce", "read", "submit", "work")}
+	coordinator := startProgram(t, env, path, append([]string{"count", "-server", servers, "-ca", c.ca, "-split", "4096", "-reducers", "20"}, files...)...)
 
 	// These never come to an end with their first map task, and are killed in the middle of it.
 	for range 3 {
-		victim := startProgram(t, path, "work", "-server", servers, "-lease", "2s", "-rest", "1h")
+		victim := startProgram(t, env, path, "work", "-server", servers, "-ca", c.ca, "-lease", "2s", "-rest", "1h")
 		victim.line("claimed map")
 		victim.kill9()
 	}
@@ -118,7 +120,7 @@ func TestMapReduce(t *testing.T) {
 	workers := map[*program]bool{}
 	reducing := make(chan *program, 1_000) // who has just claimed a reduce task
 	work := func() *program {
-		p := startProgram(t, path, "work", "-server", servers, "-lease", "2s", "-rest", "100ms")
+		p := startProgram(t, env, path, "work", "-server", servers, "-ca", c.ca, "-lease", "2s", "-rest", "100ms")
 		workers[p] = true
 		return p
 	}
