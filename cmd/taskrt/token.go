@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,7 +15,9 @@ import (
 	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
+	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/internal/terminal"
+	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/trust"
 )
@@ -51,7 +56,15 @@ func tokenCommand(p *program) *cli.Command {
 				Action: p.client(tokenRotate),
 			},
 			{
-				Name: "disable-root", Usage: "turn the root token off; only who holds the cluster secret turns it on again", Flags: reachFlags(),
+				Name: "enable-root", Usage: "turn the root token on again; it is asked of a node, by the cluster secret itself",
+				Flags: []cli.Flag{
+					stringFlag("", "cluster-secret", "", "FILE with the cluster secret"),
+					stringFlag(cmd, "node", "127.0.0.1:7170", "HOST:PORT of a node's --raft; several, separated by commas, are tried in turn"),
+				},
+				Action: tokenEnableRoot,
+			},
+			{
+				Name: "disable-root", Usage: "turn the root token off; only who holds the cluster secret turns it on again (enable-root)", Flags: reachFlags(),
 				Action: p.client(func(c *cli.Context, cl *client) error { return apiclient.NewAccess(cl.Client).DisableRoot(cl.once(c)) }),
 			},
 		},
@@ -76,6 +89,34 @@ func tokenRoot(p *program, c *cli.Context) error {
 	}
 	return p.stdout.Printf("%s\n", text)
 }
+
+// tokenEnableRoot asks one node after the other, until one answers.
+func tokenEnableRoot(c *cli.Context) error {
+	if c.String("cluster-secret") == "" {
+		return usagef(c, "--cluster-secret is required")
+	}
+	own, err := keys.OpenSecret(mux.Node, "enable-root", c.String("cluster-secret"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return keyError(c, err)
+	}
+	var errs []error
+	for _, addr := range splitList(c.String("node")) {
+		ctx, cancel := context.WithTimeout(c.Context, enableRootTimeout)
+		_, err := peers.Ask(ctx, mux.Dialer{Guard: own}, addr, peers.Request{Op: peers.OpEnableRoot})
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case peers.Answered(err):
+			return &exitError{exitRefused, err}
+		}
+		errs = append(errs, err)
+	}
+	return &exitError{exitUnreachable, errors.Join(errs...)}
+}
+
+// enableRootTimeout is longer than a node waits for a majority.
+const enableRootTimeout = 15 * time.Second
 
 func tokenCreate(c *cli.Context, cl *client) error {
 	r := auth.CreateTokenRequest{Name: c.Args().First(), Rate: int64(c.Int("rate"))}

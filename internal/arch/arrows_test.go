@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show",
-		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
+		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/pages", "metrics", "node", "node/maintain", "node/peers", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
 	},
 
 	"cmd/taskrt/internal/cmdline":  {},
@@ -35,7 +35,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/lone":     {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
 	"cmd/taskrt/internal/reach":    {"cmd/taskrt/internal/contexts", "cmd/taskrt/internal/keys", "api", "api/client", "trust"},
 	"cmd/taskrt/internal/scaffold": {"plugins/sdk"},
-	"cmd/taskrt/internal/show":     {"api", "api/auth", "internal/terminal", "internal/wall"},
+	"cmd/taskrt/internal/show":     {"api", "api/auth", "internal/bench", "internal/terminal", "internal/wall"},
 
 	"api/auth":           {"api", "task/access"},
 	"api/children":       {"api", "api/internal/codec"},

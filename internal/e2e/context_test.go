@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,6 +136,12 @@ func TestTokensFromTheCommandLine(t *testing.T) {
 	u.knows("root.token", false)
 	u.refused(`taskrt cluster status`, "(context prod)")
 	u.sh(0, `taskrt context use ann; taskrt cluster status`)
+	port := c.nodes[1].args[slices.Index(c.nodes[1].args, "--raft")+1]
+	u.sh(6, `taskrt secret worker cluster.secret > worker.secret; chmod 600 worker.secret; taskrt token enable-root --cluster-secret worker.secret --node `+port)
+	u.sh(3, `taskrt secret new > other.secret; chmod 600 other.secret; taskrt token enable-root --cluster-secret other.secret --node `+port)
+	u.sh(0, `taskrt token enable-root --cluster-secret cluster.secret --node 127.0.0.1:1,`+port)
+	u.knows("root.token", true)
+	u.sh(0, `taskrt cluster status --context prod`)
 }
 
 // TestContextLearns: a context goes on while the cluster secret is replaced, because it learns the new authority from servers that the former one

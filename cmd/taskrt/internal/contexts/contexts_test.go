@@ -235,7 +235,7 @@ func TestLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH); err != nil { // keeps away only who wants to be alone
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
