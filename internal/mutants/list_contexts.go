@@ -1,0 +1,45 @@
+package main
+
+// contextsMutants sabotage how commands find their cluster, and tokens on the command line.
+var contextsMutants = []mutant{
+	{
+		Name: "contexts-directory-open", Dir: "cmd/taskrt/internal/contexts", In: "Store.checkDir", Old: `mode&0o077 != 0`, New: `mode&0o002 != 0`,
+		Pkg: "./cmd/taskrt/internal/contexts", Run: "TestOpenToOthers$", Why: "A3: others could look into the directory with everybody's tokens",
+	},
+	{
+		Name: "contexts-misspelt-field", Dir: "cmd/taskrt/internal/contexts", In: "decode", Old: `d.DisallowUnknownFields()`, New: `d.UseNumber()`,
+		Pkg: "./cmd/taskrt/internal/contexts", Run: "TestStrict$", Why: "A3: a ca that is misspelt would be trusted by nobody, in silence",
+	},
+	{
+		Name: "contexts-writers-meet", Dir: "cmd/taskrt/internal/contexts", In: "Store.lock", Old: `unix.LOCK_EX|unix.LOCK_NB`, New: `unix.LOCK_SH|unix.LOCK_NB`,
+		Pkg: "./cmd/taskrt/internal/contexts", Run: "TestLocked$", Why: "A3: a context that somebody adds would be lost to another one",
+	},
+	{
+		Name: "contexts-learner-overwrites", Dir: "cmd/taskrt/internal/contexts", In: "Store.Learner", Old: `now.CA == known`, New: `now.CA != ""`,
+		Pkg: "./cmd/taskrt/internal/contexts", Run: "TestLearner$", Why: "A3: a client that began long ago would undo what a user has set",
+	},
+	{
+		Name: "contexts-successor", Dir: "cmd/taskrt/internal/contexts", In: "File.Remove", Old: `f.Current = ""`, New: `f.Current = append(f.Names(), "")[0]`,
+		Pkg: "./cmd/taskrt/internal/contexts", Run: "TestFirstIsCurrent$", Why: "A3: commands would go to another cluster in silence",
+	},
+	{
+		Name: "reach-token-goes-elsewhere", Dir: "cmd/taskrt/internal/reach", In: "Read", Old: `if name != "" || !isGiven(c, "server") {`, New: `if true {`,
+		Pkg: "./cmd/taskrt/internal/reach", Run: "TestPrecedence$", Why: "A3: whoever names a server would talk to another one",
+	},
+	{
+		Name: "reach-any-cluster", Dir: "cmd/taskrt/internal/reach", In: "Read", Old: `Cluster: kept.Cluster`, New: `Cluster: ""`,
+		Pkg: "./cmd/taskrt/internal/reach", Run: "TestPrecedence$", Why: "C2: a context would be for whatever cluster is there now",
+	},
+	{
+		Name: "reach-two-clusters-meant", Dir: "cmd/taskrt/internal/reach", In: "contextNamed", Old: `case name == "" || !isGiven(c, "server"):`, New: `case true:`,
+		Pkg: "./cmd/taskrt/internal/reach", Run: "TestPrecedence$", Why: "A3: one of two clusters would be taken without a word",
+	},
+	{
+		Name: "token-of-an-empty-flag", Dir: "cmd/taskrt", In: "listOf", Old: `len(parts) == 0`, New: `len(parts) < 0`,
+		Pkg: "./cmd/taskrt", Run: "TestTokenRefusals$", Why: "A5: --namespace \"$UNSET\" would make a token for every namespace",
+	},
+	{
+		Name: "client-revokes-once", Dir: "api/client", In: "Access.RevokeToken", Old: `r.maybe && api.CodeOf`, New: `!r.maybe && api.CodeOf`,
+		Pkg: "./api/client", Run: "TestAccessIsSentAgain$", Why: "A4: a token that was revoked would be reported as none",
+	},
+}
