@@ -62,7 +62,8 @@ func (p *program) app() *cli.App {
 		Usage:     "run tasks reliably on a small cluster, from one binary",
 		UsageText: "taskrt COMMAND [flags] [arguments]",
 		Description: "Every flag can also be given as a TASKRT_… variable, in the environment or in a file of NAME=VALUE lines\n" +
-			"named by --config. A flag wins over the environment, the environment over the file.\n\n" +
+			"named by --config. A flag wins over the environment, the environment over the file. How a cluster is reached can also be\n" +
+			"kept in a context: taskrt context --help.\n\n" +
 			"Exit codes: 0 ok, 1 task failed, 2 bad usage, 3 cannot reach the cluster, 4 wait timed out, 5 refused by the server,\n" +
 			"6 cannot read or write a file, 130 interrupted. Of server, worker and dev: 0 asked to stop, 1 had to stop, 2 bad usage,\n" +
 			"6 cannot read a file that a flag names, 7 could not start, 70 a guest could not be stopped in time, so the process that\n" +

@@ -34,7 +34,7 @@ func tokenCommand(p *program) *cli.Command {
 			},
 			{
 				Name: "create", Usage: "make a token, and print it: it is shown this once, and kept nowhere", ArgsUsage: "NAME",
-				Description: "The token is drawn here. The cluster gets its SHA-256 only.",
+				Description: "The token is drawn here. The cluster gets its SHA-256 only. With -o json the token is the field credential.",
 				Flags: reachFlags(
 					listFlag(cmd, "role", "what it may do: "+strings.Join(access.All.Names(), ", ")+"; several, separated by commas, or given several times"),
 					listFlag(cmd, "namespace", "where: names of namespaces, or the beginning of names and a *; default: everywhere"),
