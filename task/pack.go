@@ -1,8 +1,6 @@
 package task
 
 import (
-	"encoding/binary"
-
 	"github.com/taskrt/taskrt/task/store"
 	"github.com/taskrt/taskrt/task/table"
 )
@@ -23,38 +21,26 @@ func packs(t *Task) bool {
 
 // packer writes one record.
 type packer struct {
-	b     []byte
+	store.Writer
 	since int64 // instants count from it
 	table *table.Names
 }
 
-func (p *packer) uint(x uint64)  { p.b = binary.AppendUvarint(p.b, x) }
-func (p *packer) int(x int64)    { p.b = binary.AppendVarint(p.b, x) }
-func (p *packer) instant(t Time) { p.int(int64(t) - p.since) }
-func (p *packer) fixed(x uint64) { p.b = binary.LittleEndian.AppendUint64(p.b, x) }
-func (p *packer) byte(b byte)    { p.b = append(p.b, b) }
-func (p *packer) bool(b bool)    { p.byte(flag(b)) }
-func (p *packer) text(s string)  { p.uint(uint64(len(s))); p.b = append(p.b, s...) }
+func (p *packer) instant(t Time) { p.Int(int64(t) - p.since) }
+
 func (p *packer) payload(x *Payload) {
-	p.b = append(p.b, byte(x.Encoding)<<1|flag(x.Blobs != nil))
-	p.uint(uint64(len(x.Data)))
-	p.b = append(p.b, x.Data...)
+	p.B = append(p.B, byte(x.Encoding)<<1|store.Flag(x.Blobs != nil))
+	p.Uint(uint64(len(x.Data)))
+	p.B = append(p.B, x.Data...)
 	if x.Blobs == nil {
 		return
 	}
-	p.text(x.Blobs.Content)
-	p.int(x.Blobs.Size)
-	p.uint(uint64(len(x.Blobs.Named)))
+	p.Text(x.Blobs.Content)
+	p.Int(x.Blobs.Size)
+	p.Uint(uint64(len(x.Blobs.Named)))
 	for _, s := range x.Blobs.Named {
-		p.text(s)
+		p.Text(s)
 	}
-}
-
-func flag(b bool) byte {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // isZero reports whether a payload is the absent one.
@@ -70,29 +56,29 @@ func (form) Created(t *Task) uint64 { return t.CreatedRev }
 func (form) Packs(t *Task) bool { return packs(t) }
 
 func (form) AppendNames(b []byte, names *table.Names, t *Task) []byte {
-	p := packer{b: b, table: names}
+	p := packer{Writer: store.Writer{B: b}, table: names}
 	p.names(t)
-	return p.b
+	return p.B
 }
 
 func (form) AppendBody(b []byte, t *Task) []byte {
-	p := packer{b: b, since: int64(t.CreatedAt)}
+	p := packer{Writer: store.Writer{B: b}, since: int64(t.CreatedAt)}
 	bits := fieldsOf(t)
-	p.uint(bits)
-	p.byte(byte(t.Status)<<4 | byte(t.Priority))
-	p.uint(t.Rev - t.CreatedRev)
-	p.int(int64(t.CreatedAt))
+	p.Uint(bits)
+	p.Byte(byte(t.Status)<<4 | byte(t.Priority))
+	p.Uint(t.Rev - t.CreatedRev)
+	p.Int(int64(t.CreatedAt))
 	p.fields(t, bits)
-	return p.b
+	return p.B
 }
 
 func (form) Read(of *store.Owner, id string, created uint64, names store.Names, body []byte) *Task {
-	u := unpacker{b: body, names: names}
-	bits := u.uint()
-	head := u.byte()
+	u := unpacker{Reader: store.Reader{B: body}, names: names}
+	bits := u.Uint()
+	head := u.Byte()
 	t := &Task{
 		Namespace: of.Namespace, ID: id, Behavior: of.Name, Status: Status(head >> 4), Priority: int8(head & 15),
-		Rev: created + u.uint(), CreatedRev: created, CreatedAt: Time(u.int()),
+		Rev: created + u.Uint(), CreatedRev: created, CreatedAt: Time(u.Int()),
 	}
 	u.since = int64(t.CreatedAt)
 	u.fields(t, bits)

@@ -112,18 +112,18 @@ func (p *packer) names(x *Task) {
 		count++
 	}
 	count += 3 * len(x.History)
-	p.uint(uint64(count))
+	p.Uint(uint64(count))
 	if x.Error != nil {
-		p.uint(uint64(p.table.Use(x.Error.Code)))
+		p.Uint(uint64(p.table.Use(x.Error.Code)))
 	}
 	if x.Version != "" {
-		p.uint(uint64(p.table.Use(x.Version)))
+		p.Uint(uint64(p.table.Use(x.Version)))
 	}
 	for i := range x.History {
 		y := &x.History[i]
-		p.uint(uint64(p.table.Use(y.Worker)))
-		p.uint(uint64(p.table.Use(y.Node)))
-		p.uint(uint64(p.table.Use(y.Outcome)))
+		p.Uint(uint64(p.table.Use(y.Worker)))
+		p.Uint(uint64(p.table.Use(y.Node)))
+		p.Uint(uint64(p.table.Use(y.Outcome)))
 	}
 }
 
@@ -142,8 +142,8 @@ func (p *packer) fields(x *Task, has uint64) {
 		p.payload(&x.Checkpoint)
 	}
 	if has&hasError != 0 {
-		p.text(x.Error.Message)
-		p.bool(x.Error.Retryable)
+		p.Text(x.Error.Message)
+		p.Bool(x.Error.Retryable)
 		p.payload(&x.Error.Details)
 	}
 	if has&hasNotBefore != 0 {
@@ -162,49 +162,49 @@ func (p *packer) fields(x *Task, has uint64) {
 		p.instant(x.DueSince)
 	}
 	if has&hasAttempt != 0 {
-		p.int(x.Attempt)
-		p.int(x.Failures)
-		p.int(x.LostCount)
+		p.Int(x.Attempt)
+		p.Int(x.Failures)
+		p.Int(x.LostCount)
 	}
 	if has&hasEnded != 0 {
-		p.uint(x.Ended.Token)
-		p.fixed(x.Ended.Finish)
-		p.uint(x.Ended.Session)
+		p.Uint(x.Ended.Token)
+		p.Fixed(x.Ended.Finish)
+		p.Uint(x.Ended.Session)
 	}
 	if has&hasHistory != 0 {
-		p.uint(uint64(len(x.History)))
+		p.Uint(uint64(len(x.History)))
 		for i := range x.History {
 			y := &x.History[i]
-			p.int(y.Number)
-			p.uint(y.Token)
+			p.Int(y.Number)
+			p.Uint(y.Token)
 			p.instant(y.StartedAt)
 			p.instant(y.FinishedAt)
-			p.int(y.Fuel)
+			p.Int(y.Fuel)
 		}
 	}
 	if has&hasParent != 0 {
-		p.text(x.Parent)
+		p.Text(x.Parent)
 	}
 	if has&hasPartition != 0 {
-		p.text(x.Partition)
+		p.Text(x.Partition)
 	}
 	if has&hasConcurrencyKey != 0 {
-		p.text(x.ConcurrencyKey)
+		p.Text(x.ConcurrencyKey)
 	}
 	if has&hasLabels != 0 {
-		p.uint(uint64(len(x.Labels)))
+		p.Uint(uint64(len(x.Labels)))
 		for i := range x.Labels {
 			y := &x.Labels[i]
-			p.text(y.Name)
-			p.text(y.Value)
+			p.Text(y.Name)
+			p.Text(y.Value)
 		}
 	}
 	if has&hasRole != 0 {
-		p.byte(byte(x.Role))
-		p.uint(x.Bound)
+		p.Byte(byte(x.Role))
+		p.Uint(x.Bound)
 	}
 	if has&hasCreator != 0 {
-		p.uint(x.Creator)
+		p.Uint(x.Creator)
 	}
 }
 
@@ -227,8 +227,8 @@ func (u *unpacker) fields(x *Task, has uint64) {
 	if has&hasError != 0 {
 		x.Error = &Error{
 			Code:      u.name(),
-			Message:   u.text(),
-			Retryable: u.byte() != 0,
+			Message:   u.Text(),
+			Retryable: u.Byte() != 0,
 			Details:   u.payload(),
 		}
 	}
@@ -248,59 +248,59 @@ func (u *unpacker) fields(x *Task, has uint64) {
 		x.DueSince = u.instant()
 	}
 	if has&hasAttempt != 0 {
-		x.Attempt = u.int()
-		x.Failures = u.int()
-		x.LostCount = u.int()
+		x.Attempt = u.Int()
+		x.Failures = u.Int()
+		x.LostCount = u.Int()
 	}
 	if has&hasVersion != 0 {
 		x.Version = u.name()
 	}
 	if has&hasEnded != 0 {
 		x.Ended = &Ended{
-			Token:   u.uint(),
-			Finish:  u.fixed(),
-			Session: u.uint(),
+			Token:   u.Uint(),
+			Finish:  u.Fixed(),
+			Session: u.Uint(),
 		}
 	}
 	if has&hasHistory != 0 {
-		x.History = make([]Attempt, u.uint())
+		x.History = make([]Attempt, u.Uint())
 		for i := range x.History {
 			x.History[i] = Attempt{
-				Number:     u.int(),
-				Token:      u.uint(),
+				Number:     u.Int(),
+				Token:      u.Uint(),
 				Worker:     u.name(),
 				Node:       u.name(),
 				StartedAt:  u.instant(),
 				FinishedAt: u.instant(),
 				Outcome:    u.name(),
-				Fuel:       u.int(),
+				Fuel:       u.Int(),
 			}
 		}
 	}
 	if has&hasParent != 0 {
-		x.Parent = u.text()
+		x.Parent = u.Text()
 	}
 	if has&hasPartition != 0 {
-		x.Partition = u.text()
+		x.Partition = u.Text()
 	}
 	if has&hasConcurrencyKey != 0 {
-		x.ConcurrencyKey = u.text()
+		x.ConcurrencyKey = u.Text()
 	}
 	if has&hasLabels != 0 {
-		x.Labels = make([]Label, u.uint())
+		x.Labels = make([]Label, u.Uint())
 		for i := range x.Labels {
 			x.Labels[i] = Label{
-				Name:  u.text(),
-				Value: u.text(),
+				Name:  u.Text(),
+				Value: u.Text(),
 			}
 		}
 	}
 	if has&hasRole != 0 {
-		x.Role = Role(u.byte())
-		x.Bound = u.uint()
+		x.Role = Role(u.Byte())
+		x.Bound = u.Uint()
 	}
 	if has&hasCreator != 0 {
-		x.Creator = u.uint()
+		x.Creator = u.Uint()
 	}
 }
 

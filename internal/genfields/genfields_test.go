@@ -175,8 +175,8 @@ func TestWrites(t *testing.T) {
 			"hasWait uint64 = 1 << 0 hasText uint64 = 1 << 1 hasCancel uint64 = 1 << 2",
 			"if x.Wait != 0 || x.Count != 0 { has |= hasWait }",
 			"x.Cancel = has&hasCancel != 0",
-			"if has&hasWait != 0 { x.Wait = Millis(u.int()) x.Count = u.int() }",
-			`if x.Text != "" { p.uint(uint64(p.table.Use(x.Text))) }`,
+			"if has&hasWait != 0 { x.Wait = Millis(u.Int()) x.Count = u.Int() }",
+			`if x.Text != "" { p.Uint(uint64(p.table.Use(x.Text))) }`,
 		},
 		"task/digest_gen.go": {
 			"h := newHasher(hashedSpace) h.Str(x.Name) h.Word(x.Gone) if x.Late != 0 { h.Word(7) h.Int(x.Late) } return h.Sum()",

@@ -62,13 +62,13 @@ func (m *model) packNames(s *source, x *structure) error {
 			write.add("if %s {", filled("x."+f.name, f.typ))
 		}
 		for _, name := range names {
-			write.add("p.uint(uint64(p.table.Use(%s)))", name)
+			write.add("p.Uint(uint64(p.table.Use(%s)))", name)
 		}
 		write.add("}")
 	}
 	s.add("// names writes the names of x, in the order in which unpacker.fields meets them.")
 	s.add("func (p *packer) names(x *%s) {", x.name)
-	s.add("count := 0\n%sp.uint(uint64(count))\n%s}\n", count.body.String(), write.body.String())
+	s.add("count := 0\n%sp.Uint(uint64(count))\n%s}\n", count.body.String(), write.body.String())
 	return nil
 }
 
@@ -126,24 +126,24 @@ func (m *model) pack(s *source, x string, f *field, t typ) error {
 	case t.name == "Time":
 		s.add("p.instant(%s)", x)
 	case t.kind == "string":
-		s.add("p.text(%s)", as("string", t.name, x))
+		s.add("p.Text(%s)", as("string", t.name, x))
 	case t.kind == "bool":
-		s.add("p.bool(%s)", x)
+		s.add("p.Bool(%s)", x)
 	case t.kind == "uint8":
-		s.add("p.byte(%s)", as("byte", t.name, x))
+		s.add("p.Byte(%s)", as("byte", t.name, x))
 	case t.kind == "uint64" && f.is("fixed"):
-		s.add("p.fixed(%s)", as("uint64", t.name, x))
+		s.add("p.Fixed(%s)", as("uint64", t.name, x))
 	case t.unsigned():
-		s.add("p.uint(%s)", as("uint64", t.name, x))
+		s.add("p.Uint(%s)", as("uint64", t.name, x))
 	case t.signed():
-		s.add("p.int(%s)", as("int64", t.name, x))
+		s.add("p.Int(%s)", as("int64", t.name, x))
 	case t.name == "Payload" && t.kind == "struct":
 		s.add("p.payload(&%s)", x)
 	case t.kind == "pointer" || t.kind == "struct" || t.kind == "list":
 		y := x
 		if t.kind == "list" {
 			y = "y"
-			s.add("p.uint(uint64(len(%s)))\nfor i := range %s {\ny := &%s[i]", x, x, x)
+			s.add("p.Uint(uint64(len(%s)))\nfor i := range %s {\ny := &%s[i]", x, x, x)
 		}
 		of := m.structs[t.name]
 		if of == nil {
@@ -182,7 +182,7 @@ func (m *model) unpackFields(s *source, x *structure) error {
 				if err != nil {
 					return fmt.Errorf("%s: %w", o.name, err)
 				}
-				s.add("x.%s = make([]%s, u.uint())\nfor i := range x.%s {\nx.%s[i] = %s\n}", o.name, o.typ.name, o.name, o.name, value)
+				s.add("x.%s = make([]%s, u.Uint())\nfor i := range x.%s {\nx.%s[i] = %s\n}", o.name, o.typ.name, o.name, o.name, value)
 				continue
 			}
 			value, err := m.unpack(o, o.typ)
@@ -205,17 +205,17 @@ func (m *model) unpack(f *field, t typ) (string, error) {
 	case t.name == "Time":
 		return "u.instant()", nil
 	case t.kind == "string":
-		return as(t.name, "string", "u.text()"), nil
+		return as(t.name, "string", "u.Text()"), nil
 	case t.kind == "bool":
-		return "u.byte() != 0", nil
+		return "u.Byte() != 0", nil
 	case t.kind == "uint8":
-		return as(t.name, "byte", "u.byte()"), nil
+		return as(t.name, "byte", "u.Byte()"), nil
 	case t.kind == "uint64" && f.is("fixed"):
-		return as(t.name, "uint64", "u.fixed()"), nil
+		return as(t.name, "uint64", "u.Fixed()"), nil
 	case t.unsigned():
-		return as(t.name, "uint64", "u.uint()"), nil
+		return as(t.name, "uint64", "u.Uint()"), nil
 	case t.signed():
-		return as(t.name, "int64", "u.int()"), nil
+		return as(t.name, "int64", "u.Int()"), nil
 	case t.name == "Payload" && t.kind == "struct":
 		return "u.payload()", nil
 	case t.kind == "pointer" || t.kind == "struct":

@@ -237,6 +237,6 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestStore$", Why: "a task would no longer be found when another one is removed"},
 	{Name: "task-line-out-of-order", Dir: "task/queue", In: "Line.Push", Old: "case l.alive == 0 || l.last.Less(at):", New: "case l.alive == 0 || l.last.Key <= at.Key:",
 		Pkg: "./task/queue", Run: "TestLine$", Why: "tasks of one instant would start in another order on a node that was restored (T4)"},
-	{Name: "task-packed-instant-off", Dir: "task", In: "unpacker.instant", Old: "return Time(u.int() + u.since)", New: "return Time(u.int())",
+	{Name: "task-packed-instant-off", Dir: "task", In: "unpacker.instant", Old: "return Time(u.Int() + u.since)", New: "return Time(u.Int())",
 		Pkg: "./task", Run: "TestStore$", Why: "a task that waits would have other times than it was given"},
 }
