@@ -68,22 +68,6 @@ func hashDrained(node string) uint64 {
 	return h.Sum()
 }
 
-func hashProcess(process, lowest uint64, used LeaseTime) uint64 {
-	h := newHasher(hashedProcess)
-	h.Word(process)
-	h.Word(lowest)
-	h.Int(int64(used))
-	return h.Sum()
-}
-
-func hashClientKey(id, body uint64, first LeaseTime) uint64 {
-	h := newHasher(hashedClientKey)
-	h.Word(id)
-	h.Word(body)
-	h.Int(int64(first))
-	return h.Sum()
-}
-
 // hashAnswer hashes a kept answer of a process, or under the hash of a client's key. taskHash is hashTask(r.Task), or 0
 // without a task: the caller often knows it.
 func hashAnswer(owner, seq uint64, r *Result, taskHash uint64) uint64 {

@@ -110,7 +110,7 @@ func TestEveryFieldIsHashed(t *testing.T) {
 		{behavior, func() uint64 { return hashBehavior(behavior) }},
 		{module, func() uint64 { return hashModule(module) }},
 		{session, func() uint64 { return hashSession(session) }},
-		{proc, func() uint64 { return hashProcess(proc.Process, proc.Lowest, proc.Used) }},
+		{proc, func() uint64 { return keptForm{}.HashProcess(proc.Process, proc.Lowest, int64(proc.Used)) }},
 		{ans, func() uint64 {
 			var taskHash uint64
 			if ans.Result.Task != nil {
@@ -118,11 +118,11 @@ func TestEveryFieldIsHashed(t *testing.T) {
 			}
 			owner := ans.Process
 			if ans.Keyed {
-				owner = hashClientKey(ans.Process, 1, 1)
+				owner = keptForm{}.HashKey(ans.Process, 1, 1)
 			}
 			return hashAnswer(owner, ans.Seq, &ans.Result, taskHash)
 		}},
-		{key, func() uint64 { return hashClientKey(key.Key, key.Body, key.First) }},
+		{key, func() uint64 { return keptForm{}.HashKey(key.Key, key.Body, int64(key.First)) }},
 		{space, func() uint64 { return hashNamespace(space) }},
 		{operation, func() uint64 { return hashOperation(operation) }},
 		{instance, func() uint64 { return hashInstance(instance) }},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/task/answers"
+	"github.com/taskrt/taskrt/task/hash"
 )
 
 // This file is where package task meets package answers, which keeps answers for commands that are sent again (SPEC H4): by processes,
@@ -104,11 +105,11 @@ func (m *Machine) boundAnswers() {
 type keptForm struct{ m *Machine }
 
 func (keptForm) HashProcess(id, lowest uint64, used int64) uint64 {
-	return hashProcess(id, lowest, LeaseTime(used))
+	return hash.Words(hashedProcess, id, lowest, uint64(used))
 }
 
 func (keptForm) HashKey(id, body uint64, first int64) uint64 {
-	return hashClientKey(id, body, LeaseTime(first))
+	return hash.Words(hashedClientKey, id, body, uint64(first))
 }
 
 func (k keptForm) HashAnswer(owner, seq uint64, r *Result) uint64 {

@@ -23,13 +23,6 @@ func storeRecord(namespace string, r records.Record) *StoreRecord {
 	return x
 }
 
-func getRecord(set *records.Set, id uint64) (records.Record, bool) {
-	if set == nil {
-		return records.Record{}, false
-	}
-	return set.Get(id)
-}
-
 // addRecord adds x as a new record, which replaces a record with the blob was. Its ID is a rev, so it rises and is
 // never used again.
 func (m *Machine) addRecord(x StoreRecord, was *Payload) *StoreRecord {
@@ -69,7 +62,7 @@ func (m *Machine) dropRecord(namespace string, id uint64) *StoreRecord {
 
 // StoreRecord returns a record of the TaskStore API, or nil.
 func (m *Machine) StoreRecord(namespace string, id uint64) *StoreRecord {
-	if r, ok := getRecord(m.records[namespace], id); ok {
+	if r, ok := m.records[namespace].Find(id); ok {
 		return storeRecord(namespace, r)
 	}
 	return nil

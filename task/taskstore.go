@@ -80,12 +80,12 @@ func (c StoreUpdate) apply(m *Machine) Result {
 	set := m.records[c.Namespace]
 	var no StoreRefusal
 	for _, x := range c.Changes {
-		m.mayWrite(set, x.ID, c.Client, &no.Changes, &no.Owned)
+		set.Claim(x.ID, c.Client, int64(m.now), &no.Changes, &no.Owned)
 	}
 	for _, id := range c.Deletes {
-		m.mayWrite(set, id, c.Client, &no.Deletes, &no.Owned)
+		set.Claim(id, c.Client, int64(m.now), &no.Deletes, &no.Owned)
 	}
-	no.Depends = missingRecords(set, c.Depends)
+	no.Depends = set.Missing(c.Depends)
 	if len(no.Changes)+len(no.Deletes)+len(no.Depends)+len(no.Owned) > 0 {
 		return no.result()
 	}
@@ -131,21 +131,13 @@ func (c *StoreUpdate) admit(m *Machine) (Result, bool) {
 
 // growth returns how many bytes of data the update adds to the existing bytes.
 func (c *StoreUpdate) growth(set *records.Set) int64 {
-	var n int64
-	leaves := func(id uint64) {
-		if old, ok := getRecord(set, id); ok {
-			n -= old.Len()
-		}
-	}
+	n := -set.Bytes(c.Deletes)
 	for i := range c.Adds {
 		n += int64(len(c.Adds[i].Data)) + c.Adds[i].Blob.Len()
 	}
 	for i := range c.Changes {
-		n += int64(len(c.Changes[i].Data)) + c.Changes[i].Blob.Len()
-		leaves(c.Changes[i].ID)
-	}
-	for _, id := range c.Deletes {
-		leaves(id)
+		x := &c.Changes[i]
+		n += int64(len(x.Data)) + x.Blob.Len() - set.Bytes([]uint64{x.ID})
 	}
 	return n
 }
@@ -214,7 +206,7 @@ func (c StoreClaim) apply(m *Machine) Result {
 		return invalid("depends", "too many")
 	}
 	set := m.records[c.Namespace]
-	if missing := missingRecords(set, c.Depends); len(missing) > 0 {
+	if missing := set.Missing(c.Depends); len(missing) > 0 {
 		return (&StoreRefusal{Depends: missing}).result()
 	}
 	if set == nil {
@@ -236,26 +228,6 @@ func (no *StoreRefusal) result() Result {
 
 func noNamespace() Result {
 	return Result{Code: NamespaceNotFound, Field: "namespace", Message: "no namespace has this name"}
-}
-
-// mayWrite notes an ID that is missing, or whose record another client owns now.
-func (m *Machine) mayWrite(set *records.Set, id uint64, client int64, missing, owned *[]uint64) {
-	switch r, ok := getRecord(set, id); {
-	case !ok:
-		*missing = append(*missing, id)
-	case r.Available > int64(m.now) && r.Owner != client:
-		*owned = append(*owned, id)
-	}
-}
-
-func missingRecords(set *records.Set, ids []uint64) []uint64 {
-	var missing []uint64
-	for _, id := range ids {
-		if _, ok := getRecord(set, id); !ok {
-			missing = append(missing, id)
-		}
-	}
-	return missing
 }
 
 // availableAt resolves the time of an add or a change.

@@ -15,11 +15,11 @@ var recordMutants = []mutant{
 	{Name: "taskstore-tree-not-kept", Dir: "task/records", In: "fenwick.grow", Old: "for j := i - 1; j > i-i&-i; j -= j & -j {", New: "for j := i - 1; j > i; j -= j & -j {",
 		Pkg: "./task/records", Run: "TestAgainstModel$", Why: "claims would take another record after a restart (C4)"},
 
-	{Name: "taskstore-owned-by-anybody", Dir: "task", In: "Machine.mayWrite", Old: "r.Available > int64(m.now) && r.Owner != client:", New: "r.Available > int64(m.now) && r.Owner == client && client < 0:",
+	{Name: "taskstore-owned-by-anybody", Dir: "task/records", In: "Set.Claim", Old: "r.Available > now && r.Owner != client:", New: "r.Available > now && r.Owner == client && client < 0:",
 		Pkg: "./task", Run: "TestScripts$", Why: "anybody could finish what somebody else owns (X2)"},
 	{Name: "taskstore-pick-not-canonical", Dir: "task", In: "StoreClaim.apply", Old: "int(c.Seed%uint64(n))", New: "int((c.Seed+m.index)%uint64(n))",
 		Pkg: "./task", Run: "TestScripts$", Why: "which record is claimed depends on the command alone"},
-	{Name: "taskstore-claim-ignores-depends", Dir: "task", In: "StoreClaim.apply", Old: "if missing := missingRecords(set, c.Depends); len(missing) > 0 {", New: "if missing := missingRecords(set, c.Depends); len(missing) > 0 && set.Available(c.Group, int64(m.now)) > 0 {",
+	{Name: "taskstore-claim-ignores-depends", Dir: "task", In: "StoreClaim.apply", Old: "if missing := set.Missing(c.Depends); len(missing) > 0 {", New: "if missing := set.Missing(c.Depends); len(missing) > 0 && set.Available(c.Group, int64(m.now)) > 0 {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a missing depend is told even where there is nothing to claim (X2)"},
 	{Name: "taskstore-id-twice", Dir: "task", In: "StoreUpdate.check", Old: "if seen[id] {", New: "if seen[id] && id == 0 {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a record would be deleted twice, or after it was changed"},

@@ -116,15 +116,15 @@ var simMutants = []mutant{
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "keys would be kept until something else happens"},
 
 	// TaskStore (X2).
-	{Name: "sim-store-owned-for-ever", Dir: "task", In: "Machine.mayWrite", Old: "r.Available > int64(m.now) && r.Owner != client", New: "r.Owner != client",
+	{Name: "sim-store-owned-for-ever", Dir: "task/records", In: "Set.Claim", Old: "r.Available > now && r.Owner != client", New: "r.Owner != client",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "what a dead client owned could never be taken over"},
 	{Name: "sim-store-change-keeps-no-owner", Dir: "task", In: "StoreUpdate.apply", Old: "Group: old.Group, Owner: c.Client, Available: m.availableAt", New: "Group: old.Group, Owner: old.Owner, Available: m.availableAt",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "who changes a record and waits for it a claim owns it"},
 	{Name: "sim-store-negative-claim", Dir: "task", In: "StoreClaim.apply", Old: "later(m.now, max(c.Duration, 0))", New: "later(m.now, c.Duration)",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a negative claim is one of no duration"},
-	{Name: "sim-store-claim-without-depends", Dir: "task", In: "StoreClaim.apply", Old: "if missing := missingRecords(set, c.Depends); len(missing) > 0 {", New: "if missing := missingRecords(set, c.Depends); len(missing) > 1 {",
+	{Name: "sim-store-claim-without-depends", Dir: "task", In: "StoreClaim.apply", Old: "if missing := set.Missing(c.Depends); len(missing) > 0 {", New: "if missing := set.Missing(c.Depends); len(missing) > 1 {",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a claim would happen without what it depends on"},
-	{Name: "sim-store-update-without-depends", Dir: "task", In: "StoreUpdate.apply", Old: "no.Depends = missingRecords(set, c.Depends)", New: "no.Depends = missingRecords(set, nil)",
+	{Name: "sim-store-update-without-depends", Dir: "task", In: "StoreUpdate.apply", Old: "no.Depends = set.Missing(c.Depends)", New: "no.Depends = set.Missing(nil)",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "an update would happen without what it depends on"},
 	{Name: "sim-store-pick-last", Dir: "task", In: "StoreClaim.apply", Old: "int(c.Seed%uint64(n))", New: "n-1-int(c.Seed%uint64(n))",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "nodes of two builds would claim different records (C4)"},

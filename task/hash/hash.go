@@ -29,6 +29,15 @@ func (h *Hash) Word(x uint64) {
 	*h = Hash(bits.RotateLeft64(s, 29) + seed)
 }
 
+// Words hashes words of a thing of the given kind.
+func Words(kind uint64, words ...uint64) uint64 {
+	h := New(kind)
+	for _, x := range words {
+		h.Word(x)
+	}
+	return h.Sum()
+}
+
 // Int mixes a number with a sign.
 func (h *Hash) Int(x int64) { h.Word(uint64(x)) }
 
