@@ -1,6 +1,9 @@
 package task
 
-import "github.com/taskrt/taskrt/task/access"
+import (
+	"github.com/taskrt/taskrt/task/access"
+	"github.com/taskrt/taskrt/task/audit"
+)
 
 // AccessToken is an access token as a record of a snapshot (SPEC A4). The word token alone means that of a lease here.
 type AccessToken struct{ access.Token }
@@ -91,8 +94,14 @@ func (m *Machine) turnedAway(c *Caller) (Result, bool) {
 		return Result{}, false
 	case m.level < AccessLevel:
 		return m.stamped(refuse(LevelTooLow, "the cluster's feature level knows no callers yet")), true
-	case c.Token != 0 && !m.access.Speaks(c.Token, int64(m.now)):
-		return m.stamped(refuse(TokenRevoked, "the access token was revoked, has expired, or is turned off")), true
+	case c.From != "" || c.Route != "" || c.Target != "":
+		if field, why := audit.Wrong(c.From, c.Route, c.Target); field != "" {
+			return m.stamped(invalid("caller."+field, why)), true
+		}
+		m.callerName = m.Access().Name(c.Token)
+	}
+	if c.Token != 0 && !m.access.Speaks(c.Token, int64(m.now)) {
+		return noted(m, c, m.stamped(refuse(TokenRevoked, "the access token was revoked, has expired, or is turned off"))), true
 	}
 	return Result{}, false
 }

@@ -127,7 +127,7 @@ func (m *Machine) Check() error {
 	c.instances()
 	c.blobs()
 	c.maintenance()
-	err = m.access.Check(m.rev)
+	err = errors.Join(m.access.Check(m.rev), m.audit.Check(m.index))
 	c.expect(err == nil, "%v", err)
 	c.Heap("deadlines", &m.deadlines)
 	err = m.expiries.Check()

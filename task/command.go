@@ -58,6 +58,7 @@ var (
 	_ Command = RevokeToken{}        // 42
 	_ Command = RotateToken{}        // 43
 	_ Command = SetRoot{}            // 44
+	_ Command = NoteRefusals{}       // 45
 )
 
 // refuse returns the Result of a command that changes nothing.

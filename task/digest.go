@@ -29,6 +29,8 @@ const (
 	hashedOperationState
 	hashedAccessToken
 	hashedAccess // of what is known besides the tokens: package access knows that it follows
+	hashedAudit
+	hashedAuditScalars // as hashedAccess, of package audit
 )
 
 // hasher hashes records.

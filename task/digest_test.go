@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/task/access"
+	"github.com/taskrt/taskrt/task/audit"
 )
 
 // leaves calls visit for every value in v that a snapshot encodes, with a function that changes it and one that
@@ -102,6 +103,7 @@ func TestEveryFieldIsHashed(t *testing.T) {
 	proc, ans, key := new(Process), new(Answer), new(ClientKey)
 	space, operation, instance, blob, run := new(Namespace), new(Operation), new(Instance), new(Blob), new(MaintenanceRun)
 	token, known := new(access.Token), new(access.Scalars)
+	change, counted := new(audit.Record), new(audit.Scalars)
 	for _, c := range []struct {
 		record any
 		hash   func() uint64
@@ -132,6 +134,19 @@ func TestEveryFieldIsHashed(t *testing.T) {
 			x := access.NewTable(hashedAccessToken)
 			x.Put(token)
 			x.Scalars = access.Scalars{} // the token alone
+			return x.Sum()
+		}},
+		{change, func() uint64 {
+			x := audit.NewTable(hashedAudit, audit.Bounds{Changes: 1, Refusals: 1})
+			own := *change
+			x.Last = own.Number - 1
+			x.Put(&own)
+			x.Scalars = audit.Scalars{}
+			return x.Sum()
+		}},
+		{counted, func() uint64 {
+			x := audit.NewTable(hashedAudit, audit.Bounds{})
+			x.Scalars = *counted
 			return x.Sum()
 		}},
 		{known, func() uint64 {

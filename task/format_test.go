@@ -129,7 +129,7 @@ var eventNames = map[task.EventKind]string{
 	task.SessionEnded: "session ended", task.BehaviorChanged: "behavior",
 	task.DrainChanged: "drain", task.OperationChanged: "operation", task.OperationRemoved: "operation removed",
 	task.NamespaceChanged: "namespace", task.BlobNoted: "blob", task.BlobsDropped: "blobs dropped",
-	task.AccessChanged: "access", task.AccessRemoved: "access removed",
+	task.AccessChanged: "access", task.AccessRemoved: "access removed", task.AuditNoted: "audit",
 }
 
 func formatEvent(e task.Event) string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/answers"
+	"github.com/taskrt/taskrt/task/audit"
 	"github.com/taskrt/taskrt/task/blobs"
 	"github.com/taskrt/taskrt/task/bounds"
 	"github.com/taskrt/taskrt/task/queue"
@@ -37,6 +38,7 @@ type Machine struct {
 	instances  table.List[instanceName, *Instance]
 	blobs      blobs.Table
 	access     access.Table
+	audit      audit.Table
 	runs       []*MaintenanceRun // oldest first
 
 	// These fields are derived. Restore rebuilds them, and Check verifies them.
@@ -65,6 +67,7 @@ type Machine struct {
 	tickChange bool   // something happened that a Tick is for
 	steps      int64  // of the work of operations, left in this entry
 	caller     uint64 // whose command is being applied; 0: see Caller
+	callerName string // before it, if it is to be recorded (SPEC A8)
 }
 
 // state is the machine's scalars. A snapshot's Head carries them.
@@ -99,6 +102,7 @@ func NewMachine(options ...Option) *Machine {
 
 		store:     store.New[Task](form{}),
 		access:    access.NewTable(hashedAccessToken),
+		audit:     audit.NewTable(hashedAudit, audit.Default()),
 		blobs:     blobs.New(func(r *blobs.Row) uint64 { return hashBlob(blobOf(r)) }),
 		behaviors: map[behaviorName]*behaviorRow{},
 		modules:   map[string]*Module{},
@@ -164,7 +168,8 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 }
 
 // run applies one command and stamps its Result.
-func (m *Machine) run(c Command) Result {
+func (m *Machine) run(p *Proposal) Result {
+	c := p.Command
 	if c == nil {
 		panic(fmt.Sprintf("task: unknown command in entry %d", m.index))
 	}
@@ -173,7 +178,7 @@ func (m *Machine) run(c Command) Result {
 		r = c.apply(m)
 	}
 	r.Index = m.index
-	return r
+	return noted(m, &p.Caller, r)
 }
 
 // extendSessions gives every session a full TTL from this entry on. The first command of a term says how far the lease
@@ -187,7 +192,9 @@ func (m *Machine) extendSessions() {
 }
 
 // total returns the sum over all records, including the records that the packages below task keep.
-func (m *Machine) total() uint64 { return m.sum + m.blobs.Sum() + m.answers.Sum() + m.access.Sum() }
+func (m *Machine) total() uint64 {
+	return m.sum + m.blobs.Sum() + m.answers.Sum() + m.access.Sum() + m.audit.Sum()
+}
 
 // digestSum folds everything that is not in a record into the running digest.
 func (m *Machine) digestSum() uint64 {

@@ -19,7 +19,7 @@ func (m *Machine) propose(p *Proposal) Result {
 	case o.Process == 0:
 		r, no := m.turnedAway(&p.Caller)
 		if !no {
-			r = m.run(p.Command)
+			r = m.run(p)
 		}
 		return r
 	}
@@ -32,7 +32,7 @@ func (m *Machine) propose(p *Proposal) Result {
 	}
 	r, no := m.turnedAway(&p.Caller)
 	if !no {
-		r = m.run(p.Command)
+		r = m.run(p)
 		m.answers.Remember(from, o.Seq, &r)
 	}
 	return r
@@ -55,7 +55,7 @@ func (m *Machine) proposeKeyed(p *Proposal) Result {
 	case answers.Begun:
 		return m.stamped(refuse(OriginForgotten, "the answers under this idempotency key are no longer known"))
 	}
-	r := m.run(p.Command)
+	r := m.run(p)
 	if passing(r.Code) {
 		return r
 	}

@@ -199,8 +199,10 @@ func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
 	if n := m.deadlines.Head(); n != nil {
 		wall = sooner(wall, Time(n.Key))
 	}
-	if at := m.access.Next(); at != 0 {
-		wall = sooner(wall, Time(at))
+	for _, at := range [...]int64{m.access.Next(), m.audit.Next()} {
+		if at != 0 {
+			wall = sooner(wall, Time(at))
+		}
 	}
 	if m.fanout.busy.Len() > 0 || m.doomed.Len() > 0 || len(m.crowded) > 0 {
 		wall = sooner(wall, max(m.now, 1))

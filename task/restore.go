@@ -116,7 +116,7 @@ func (r *restorer) take(record Record) error {
 	case *MaintenanceRun:
 		m.runs = append(m.runs, x)
 		m.sum += hashRun(x)
-	case *AccessToken:
+	case *AccessToken, *AuditRecord:
 		return r.takeAccess(x)
 	case *Task:
 		return r.takeTask(x)
@@ -128,9 +128,16 @@ func (r *restorer) take(record Record) error {
 	return nil
 }
 
-func (r *restorer) takeAccess(x *AccessToken) error {
-	if !r.m.access.Add(&x.Token) {
-		return bad("access token %s twice", x.Name)
+func (r *restorer) takeAccess(record Record) error {
+	switch x := record.(type) {
+	case *AccessToken:
+		if !r.m.access.Add(&x.Token) {
+			return bad("access token %s twice", x.Name)
+		}
+	case *AuditRecord:
+		if !r.m.audit.Add(&x.Record) {
+			return bad("record %d of the audit twice, or out of order", x.Number)
+		}
 	}
 	return nil
 }
@@ -247,6 +254,7 @@ func (r *restorer) finish() (*Machine, error) {
 		{"blobs", int64(m.blobs.Len()), h.Blobs},
 		{"runs", int64(len(m.runs)), h.Runs},
 		{"access tokens", int64(m.access.Len()), h.AccessTokens},
+		{"records of the audit", m.audit.Len(), h.Audit.Len()},
 	} {
 		if c.have != c.want {
 			return nil, bad("%d %s, the head says %d", c.have, c.kind, c.want)
@@ -277,6 +285,7 @@ func (r *restorer) finish() (*Machine, error) {
 // begin makes the changes that the Head asks for. Namespaces come as records.
 func (r *restorer) begin() error {
 	r.m.access.Scalars = access.Scalars{Last: r.head.AccessLast, Rev: r.head.AccessRev, RootOff: r.head.RootOff}
+	r.m.audit.Begin(r.head.Audit)
 	if r.head.Level < FirstLevel || r.head.Level > r.m.known {
 		return bad("feature level %d; this build knows %d to %d", r.head.Level, FirstLevel, r.m.known)
 	}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"github.com/taskrt/taskrt/task/access"
+	"github.com/taskrt/taskrt/task/audit"
 	"github.com/taskrt/taskrt/task/names"
 )
 
@@ -175,6 +176,7 @@ const (
 	BlobsDropped               // Digests: unlink them (SPEC M3)
 	AccessChanged              // Access; nil: the root token was turned off or on (SPEC A4)
 	AccessRemoved              // Access as it was: it was revoked, or has expired
+	AuditNoted                 // Audit: a change, or refusals, were recorded (SPEC A8)
 )
 
 // Event drives waiters, the console and the leader loop (docs/architecture.md#the-main-types). Events of one entry are
@@ -193,6 +195,7 @@ type Event struct {
 	Space     *Namespace
 	Digests   []string
 	Access    *access.Token
+	Audit     *audit.Record
 }
 
 // Digest is the running digest of the state at an index (SPEC C4): equal logs give equal digests.

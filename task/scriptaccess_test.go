@@ -7,13 +7,15 @@ import (
 
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/access"
+	"github.com/taskrt/taskrt/task/audit"
 )
 
 // What scripts say about access tokens. A secret is a letter: its hash is that letter 32 times.
 //
 //	access NAME secret=S [roles=R,R] [in=PATTERN,…] [of=PATTERN,…] [ttl=MS] [rate=N]
 //	rotate NAME secret=S [number=N] [overlap=MS] · revoke NAME [number=N] · root off|on
-//	tokens · opens SECRET...
+//	tokens · opens SECRET... · audit [after=N]
+//	refused TOKEN/ROUTE[/NAMESPACE]... [count=N] [from=ADDRESS]
 //
 // Every command may have by=NUMBER or by=NUMBER/FROM/ROUTE/TARGET: its caller.
 
@@ -27,7 +29,7 @@ func (a *args) caller() (c task.Caller) {
 	if by == "" {
 		return c
 	}
-	parts := append(strings.Split(by, "/"), "", "", "")
+	parts := append(strings.SplitN(by, "/", 4), "", "", "")
 	if _, err := fmt.Sscan(parts[0], &c.Token); err != nil {
 		a.err = err
 	}
@@ -54,6 +56,15 @@ func (s *script) accessCommand(a *args) task.Command {
 		return task.RotateToken{Name: a.word(0), Number: uint64(a.number("number", 0)), Hash: secret(a.text("secret", "")), Overlap: task.Millis(a.number("overlap", 0))}
 	case "revoke":
 		return task.RevokeToken{Name: a.word(0), Number: uint64(a.number("number", 0))}
+	case "refused":
+		c := task.NoteRefusals{}
+		for _, w := range a.words {
+			parts := append(strings.Split(w, "/"), "", "")
+			x := task.Refusal{From: a.text("from", ""), Route: parts[1], Namespace: parts[2], Count: a.number("count", 1)}
+			fmt.Sscan(parts[0], &x.Token)
+			c.Refusals = append(c.Refusals, x)
+		}
+		return c
 	case "root":
 		return task.SetRoot{Off: a.word(0) == "off"}
 	}
@@ -71,6 +82,11 @@ func (s *script) lookAtAccess(a *args) bool {
 			fmt.Fprintln(&s.out, formatAccess(x))
 		}
 		fmt.Fprintf(&s.out, "rev=%d off=%t\n", tokens.Rev(), tokens.RootOff())
+	case "audit":
+		for x := range s.m.Audit().After(uint64(a.number("after", 0))) {
+			fmt.Fprintln(&s.out, formatAudit(&x))
+		}
+		fmt.Fprintf(&s.out, "last=%d lost=%d\n", s.m.Audit().Last(), s.m.Audit().Lost())
 	case "opens":
 		for _, w := range a.words {
 			name := "nothing"
@@ -83,6 +99,18 @@ func (s *script) lookAtAccess(a *args) bool {
 		return false
 	}
 	return true
+}
+
+func formatAudit(x *audit.Record) string {
+	var f fields
+	f.add("token", x.Token)
+	f.add("name", x.Name)
+	f.add("from", x.From)
+	f.add("target", x.Target)
+	f.add("in", x.Namespace())
+	f.add("code", x.Code)
+	f.add("count", x.Count)
+	return fmt.Sprintf("%d: index=%d at=%d %s %s", x.Number, x.Index, x.At, x.Route, f.b.String())
 }
 
 func formatAccess(x *access.Token) string {

@@ -280,6 +280,9 @@ func (f *fields) addMore(r task.Result) {
 }
 
 func (f *fields) addEvent(e task.Event) {
+	if e.Audit != nil {
+		f.add("record", e.Audit.Number)
+	}
 	if e.Access != nil {
 		f.add("access", fmt.Sprintf("%s/%d/%d", e.Access.Name, e.Access.Number, e.Access.Rev))
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/answers"
+	"github.com/taskrt/taskrt/task/audit"
 	"github.com/taskrt/taskrt/task/blobs"
 	"github.com/taskrt/taskrt/task/store"
 )
 
 // Record is one record of a snapshot: *Head, *Namespace, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer,
-// *Operation, *Instance, *Blob, *MaintenanceRun, *AccessToken, *Task or *StoreRecord, in this order.
+// *Operation, *Instance, *Blob, *MaintenanceRun, *AccessToken, *AuditRecord, *Task or *StoreRecord, in this order.
 type Record interface{ record() }
 
 func (*Head) record()           {}
@@ -69,6 +70,8 @@ type Head struct {
 	AccessLast   uint64 `cbor:"30,keyasint,omitempty"` // number of the newest access token that ever was
 	AccessRev    uint64 `cbor:"31,keyasint,omitempty"` // of the last change of any
 	RootOff      bool   `cbor:"32,keyasint,omitempty"`
+
+	Audit *AuditHead `cbor:"33,keyasint,omitempty"` // nil: nothing was ever recorded
 }
 
 // Process is one proposing process whose answers are kept (SPEC H4).
@@ -110,6 +113,7 @@ type Frozen struct {
 	instances  []*Instance
 	blobs      blobs.Frozen
 	access     access.Frozen
+	audit      audit.Frozen
 	runs       []*MaintenanceRun
 }
 
@@ -117,7 +121,7 @@ type Frozen struct {
 // modules, sessions and processes. It copies no records. It counts as a write: no Apply or read may run beside it.
 func (m *Machine) Freeze() *Frozen {
 	f := &Frozen{
-		tasks: m.store.Freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(), access: m.access.Freeze(),
+		tasks: m.store.Freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(), access: m.access.Freeze(), audit: m.audit.Freeze(),
 		instances: slices.Clone(m.instances.Rows), runs: slices.Clone(m.runs),
 	}
 	for _, n := range m.namespaces { // order-free: sorted below
@@ -146,6 +150,7 @@ func (m *Machine) Freeze() *Frozen {
 		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.Len()), Runs: int64(len(f.runs)),
 		Floor: m.floor, Drained: m.DrainedNodes(), Level: m.level,
 		AccessTokens: int64(m.access.Len()), AccessLast: m.access.Last, AccessRev: m.access.Rev, RootOff: m.access.RootOff,
+		Audit: m.audit.Head(),
 	}
 	return f
 }
@@ -169,6 +174,9 @@ func (f *Frozen) Records(yield func(Record) bool) {
 		if !yield(&AccessToken{**x}) {
 			return
 		}
+	}
+	if !f.audit.All(func(x *audit.Record) bool { return yield(&AuditRecord{*x}) }) {
+		return
 	}
 	for t := range f.tasks.All {
 		if !yield(t) {

@@ -16,7 +16,7 @@ var arrows = map[string][]string{
 	"extworker": {"api"},
 	"raftstore": {"raftstore/guard", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "task", "task/wire", "internal/idle", "internal/mux"},
 	"runtime":   {"abi", "runtime/codecache", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/manifest", "runtime/memory", "runtime/meter", "runtime/upload", "runtime/wasi", "runtime/wasmbin"},
-	"task":      {"task/access", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/table"},
+	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
 	"node":      {"api", "api/children", "blob", "node/accept", "node/access", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
@@ -70,6 +70,7 @@ var arrows = map[string][]string{
 	"task/blobs":         {"task/table"},
 	"task/names":         {},
 	"task/access":        {"task/hash", "task/table"},
+	"task/audit":         {"task/hash", "task/table"},
 	"task/bounds":        {"task/hash"},
 	"task/backoff":       {},
 	"raftstore/guard":    {"raftstore/logstore", "internal/mux"},
@@ -156,7 +157,7 @@ var arrows = map[string][]string{
 	"internal/memnet":      {"internal/mux"},
 	"internal/astool":      {"internal/built", "internal/leash", "plugins/sdk"},
 	"internal/rusttool":    {"internal/built", "internal/leash", "plugins/sdk"},
-	"internal/sim":         {"task", "task/wire", "internal/sim/naive"},
+	"internal/sim":         {"task", "task/audit", "task/wire", "internal/sim/naive"},
 	"internal/sim/naive":   {"task"},
 
 	// Programs of the house: they run the product from outside.

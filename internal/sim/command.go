@@ -175,7 +175,7 @@ func (s *symbols) contents(o Op) task.Command {
 			c.Depends = append(c.Depends, s.record(p.Op))
 		}
 		return c
-	case "token", "rotate", "revoke", "root":
+	case "token", "rotate", "revoke", "root", "refusals":
 		return s.access(o)
 	}
 	return s.upkeep(o)

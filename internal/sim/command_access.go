@@ -2,6 +2,7 @@ package sim
 
 import (
 	"crypto/sha256"
+	"strings"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -22,7 +23,7 @@ func (s *symbols) caller(o Op) (c task.Caller) {
 		}
 	}
 	if o.Route {
-		c.From, c.Route, c.Target = "10.0.0.1", "POST /v1/"+o.Verb, o.ID
+		c.From, c.Route, c.Target = "10.0.0.1", "POST /v1/"+o.Verb, strings.Repeat(o.ID, max(o.Long, 1))
 	}
 	return c
 }
@@ -44,6 +45,12 @@ func (s *symbols) access(o Op) task.Command {
 		return c
 	case "rotate":
 		return task.RotateToken{Name: o.Name, Number: o.Hello, Hash: secret, Overlap: o.Delay}
+	case "refusals":
+		c := task.NoteRefusals{}
+		for _, p := range o.Parts {
+			c.Refusals = append(c.Refusals, task.Refusal{Token: p.Hello, From: "10.0.0.2", Route: "GET /v1/" + p.Name, Namespace: p.NS, Count: p.Size})
+		}
+		return c
 	case "revoke":
 		return task.RevokeToken{Name: o.Name, Number: o.Hello}
 	}

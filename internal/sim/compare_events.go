@@ -28,6 +28,9 @@ func (r *Run) compareNextTick() error {
 			wantWall = at
 		}
 	}
+	if at := r.model.AuditTime(); at != 0 && (wantWall == 0 || at < wantWall) {
+		wantWall = at
+	}
 	for _, t := range r.model.Tasks {
 		if r.model.Doomed(t) {
 			wantWall = r.model.Now
@@ -81,7 +84,7 @@ func (r *Run) tickChanges(h task.Header) error {
 	if err := wire.WriteSnapshot(&b, r.replicas[0].m.Freeze()); err != nil {
 		return err
 	}
-	m, err := wire.ReadSnapshot(&b)
+	m, err := wire.ReadSnapshot(&b, task.WithAudit(auditBounds))
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,19 @@ func (g *generator) access(*Run) Op {
 	return o
 }
 
+// refusals makes a command that notes refusals (SPEC A8). A part is of the token Hello, the route Name and the namespace NS.
+func (g *generator) refusals(*Run) Op {
+	o := Op{Verb: "refusals"}
+	for range g.rng.IntN(18) {
+		p := Op{Hello: 1 + g.rng.Uint64N(3), Name: pick(g, []string{"tasks", "tokens", "cluster", "events", "blobs"}), NS: pick(g, []string{"", "", "default", "blue"}), Size: 1 + g.rng.Int64N(9)}
+		if g.percent(1) {
+			p.Hello, p.Size = pick(g, []uint64{0, 1}), pick(g, []int64{0, -1})
+		}
+		o.Parts = append(o.Parts, Part{Kind: "refusal", Op: p})
+	}
+	return o
+}
+
 // by says who asks for a command: mostly nobody in particular.
 func (g *generator) by(o Op) Op {
 	if slices.Contains([]string{"assign", "renew", "tick", "open", "close", "crash"}, o.Verb) || !g.percent(15) {
@@ -45,6 +58,8 @@ func (g *generator) by(o Op) Op {
 	if o.By = pick(g, accessNames[:4]); g.percent(20) {
 		o.By = pick(g, []string{"root", "root", "nobody"})
 	}
-	o.Route = g.percent(20)
+	if o.Route = g.percent(30); o.Route && g.percent(4) {
+		o.Long = 300
+	}
 	return o
 }

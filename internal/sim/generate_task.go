@@ -32,7 +32,7 @@ func (g *generator) command(r *Run) Op {
 		{3, g.pause}, {6, g.drain}, {8, g.txn}, {7, g.storeUpdate}, {5, g.claim},
 		{g.more(onOperations, 3), g.startOperation}, {g.more(onOperations, 3), g.operation},
 		{g.more(onUpkeep, 5), g.upkeep}, {g.more(onUpkeep, 3), g.note},
-		{g.more(onSpaces, 3), g.access}, {g.more(onSpaces, 2), g.importing}, {g.more(onSpaces, 2), g.space}, {g.more(onSpaces, 2), g.status},
+		{g.more(onSpaces, 3), g.access}, {1, g.refusals}, {g.more(onSpaces, 2), g.importing}, {g.more(onSpaces, 2), g.space}, {g.more(onSpaces, 2), g.status},
 	}
 	total := 0
 	for _, w := range weights {

@@ -101,6 +101,7 @@ type Op struct {
 	Secret string `json:"secret,omitempty"` // "-": of a wrong length
 	By     string `json:"by,omitempty"`     // the caller: an access token's name, "root", or somebody unknown
 	Route  bool   `json:"route,omitempty"`  // the caller says from where and by which route
+	Long   int    `json:"long,omitempty"`   // how often it says on what
 
 	Module    string   `json:"module,omitempty"`
 	Behaviors []Policy `json:"behaviors,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/taskrt/taskrt/internal/sim"
@@ -32,6 +33,9 @@ func TestReaches(t *testing.T) {
 			if rs[i].Code == task.QuotaExceeded {
 				seen["over "+rs[i].Field]++
 			}
+			if strings.HasPrefix(rs[i].Field, "caller.") {
+				seen["audit: "+rs[i].Field]++
+			}
 			if rs[i].Told {
 				seen["told"]++
 			}
@@ -42,6 +46,7 @@ func TestReaches(t *testing.T) {
 		ts, _ := r.Machine().Tasks(task.Filter{Limit: 1000})
 		seeOperations(seen, r.Machine(), ts)
 		seeUpkeep(seen, r.Machine(), ts)
+		seeAudit(seen, r.Machine().Audit())
 		for _, n := range ts {
 			if n.Lease != nil {
 				seen["running"]++
@@ -117,6 +122,8 @@ var reach = []string{
 	"task.CreateToken ", "task.CreateToken token_exists", "task.CreateToken invalid_command", "task.CreateToken token_revoked",
 	"task.RotateToken ", "task.RotateToken token_exists", "task.RotateToken token_not_found", "task.RotateToken invalid_command",
 	"task.RevokeToken ", "task.RevokeToken token_not_found", "task.SetRoot ", "task.Submit token_revoked", "keyed token_revoked",
+	"task.NoteRefusals ", "task.NoteRefusals invalid_command", "audit: a change", "audit: a token that is gone", "audit: counted again", "audit: a record went",
+	"audit: too many refusals", "audit: caller.target",
 	"submit 0 created", "submit 0 existing", "submit 0 existing_other_params", "submit 2 updated", "submit 2 existing",
 	"submit 3 updated", "submit 3 existing", "submit 3 existing_other_params",
 	"task.Submit namespace_not_found", "task.Submit behavior_not_found", "task.Submit other_behavior",

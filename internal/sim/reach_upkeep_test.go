@@ -1,9 +1,11 @@
 package sim_test
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/audit"
 )
 
 // reachUpkeep names what a run must meet of blobs and maintenance.
@@ -24,6 +26,29 @@ var reachUpkeep = []string{
 	"run success", "run finished", "run lost", "run given_back", "run snoozed", "run superseded", "run removed", "run taken over",
 	"task.ImportRecords some", "task.ImportRecords none", "task.ImportRecords namespace_not_found", "task.ImportRecords namespace_purging",
 	"task.ImportRecords quota_exceeded", "task.ImportRecords invalid_command",
+}
+
+// seeAudit notes the records of changes and refusals.
+func seeAudit(seen map[string]int, view audit.View) {
+	if view.Lost() > 0 {
+		seen["audit: too many refusals"]++
+	}
+	first := uint64(0)
+	for x := range view.After(0) {
+		first = cmp.Or(first, x.Number)
+		switch {
+		case x.Count > 9:
+			seen["audit: counted again"]++
+		case x.Refused():
+		case x.Name == "":
+			seen["audit: a token that is gone"]++
+		default:
+			seen["audit: a change"]++
+		}
+	}
+	if first > 1 {
+		seen["audit: a record went"]++
+	}
 }
 
 // seeUpkeep notes the records of blobs and runs.

@@ -33,7 +33,7 @@ func newReplica(number int) *replica {
 	limits := task.Limit{
 		ProcessIdle: processIdle, Keys: clientKeys, Finals: finals, Sweep: sweep, Namespaces: spaceLimit, Steps: stepLimit, Cleanups: cleanups,
 	}
-	r := &replica{number: number, m: task.NewMachine(task.WithLimit(limits))}
+	r := &replica{number: number, m: task.NewMachine(task.WithLimit(limits), task.WithAudit(auditBounds))}
 	for i := range levels {
 		r.m.Apply(task.Header{Index: i + 1}, []task.Proposal{{Command: task.RaiseLevel{Level: task.FirstLevel + i + 1}}})
 	}
@@ -78,7 +78,7 @@ func (r *replica) thaw() error {
 	if err := wire.WriteSnapshot(&b, r.frozen); err != nil {
 		return err
 	}
-	m, err := wire.ReadSnapshot(&b)
+	m, err := wire.ReadSnapshot(&b, task.WithAudit(auditBounds))
 	if err != nil {
 		return err
 	}

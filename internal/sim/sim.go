@@ -12,6 +12,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/sim/naive"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/audit"
 )
 
 // Step is one log entry, and what happens to the replicas before it.
@@ -66,7 +67,10 @@ const (
 	cleanups    = 2
 )
 
-var naiveLimits = naive.Limits{Idle: processIdle, Keys: clientKeys, Finals: finals, Sweep: sweep, Namespaces: spaceLimit, Steps: stepLimit, Cleanups: cleanups}
+// auditBounds are small, and short, so that records of the audit go within a run.
+var auditBounds = audit.Bounds{Changes: 7, Refusals: 12, Age: 90_000}
+
+var naiveLimits = naive.Limits{Idle: processIdle, Keys: clientKeys, Finals: finals, Sweep: sweep, Namespaces: spaceLimit, Steps: stepLimit, Cleanups: cleanups, Changes: auditBounds.Changes, Refusals: auditBounds.Refusals, Age: auditBounds.Age}
 
 // New starts a comparison from the empty state.
 func New(opts Options) *Run {

@@ -54,6 +54,7 @@ const (
 	kindRevokeToken        uint64 = 42
 	kindRotateToken        uint64 = 43
 	kindSetRoot            uint64 = 44
+	kindNoteRefusals       uint64 = 45
 )
 
 func kindOf(c task.Command) (uint64, error) {
@@ -146,6 +147,8 @@ func kindOf(c task.Command) (uint64, error) {
 		return kindRotateToken, nil
 	case task.SetRoot:
 		return kindSetRoot, nil
+	case task.NoteRefusals:
+		return kindNoteRefusals, nil
 	}
 	return 0, fmt.Errorf("%w: %T (commands are values, not pointers)", ErrUnknownCommand, c)
 }
@@ -241,6 +244,8 @@ func decodeCommand(kind uint64, b []byte) (task.Command, []byte, error) {
 		return decode[task.RotateToken](b)
 	case kindSetRoot:
 		return decode[task.SetRoot](b)
+	case kindNoteRefusals:
+		return decode[task.NoteRefusals](b)
 	}
 	return nil, nil, fmt.Errorf("%w: number %d", ErrUnknownCommand, kind)
 }
@@ -285,6 +290,8 @@ func longest(c task.Command) int {
 		return longestInCrashSession(&c)
 	case task.CreateToken:
 		return longestInCreateToken(&c)
+	case task.NoteRefusals:
+		return longestInNoteRefusals(&c)
 	}
 	return 0
 }
@@ -368,6 +375,8 @@ func longestInImportRecords(x *task.ImportRecords) (n int) {
 }
 
 func longestInMaintenanceRun(x *task.MaintenanceRun) int { return len(x.Objects) }
+
+func longestInNoteRefusals(x *task.NoteRefusals) int { return len(x.Refusals) }
 
 func longestInOperation(x *task.Operation) (n int) {
 	n = max(longestInOperationPolicy(&x.Policy), longestInPayload(&x.Arg), len(x.Names), longestInPayload(&x.Result), len(x.Labels))

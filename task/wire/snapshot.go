@@ -38,6 +38,7 @@ const (
 	tagBlob
 	tagMaintenanceRun
 	tagAccessToken
+	tagAuditRecord
 )
 
 func tagOf(r task.Record) (byte, error) {
@@ -72,6 +73,8 @@ func tagOf(r task.Record) (byte, error) {
 		return tagMaintenanceRun, nil
 	case *task.AccessToken:
 		return tagAccessToken, nil
+	case *task.AuditRecord:
+		return tagAuditRecord, nil
 	}
 	return 0, fmt.Errorf("wire: unknown record %T", r)
 }
@@ -119,6 +122,8 @@ func decodeRecord(tag byte, body []byte, shared *names) (task.Record, error) {
 		r = new(task.MaintenanceRun)
 	case tagAccessToken:
 		r = new(task.AccessToken)
+	case tagAuditRecord:
+		r = new(task.AuditRecord)
 	default:
 		return nil, fmt.Errorf("%w: snapshot record with the unknown tag %d", ErrMalformed, tag)
 	}

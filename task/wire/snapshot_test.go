@@ -21,7 +21,7 @@ func machine(t testing.TB, tasks int) *task.Machine {
 	m := task.NewMachine()
 	index := uint64(0)
 	apply := func(c task.Command) task.Result {
-		index++
+		index = m.Index() + 1
 		rs, _ := m.Apply(task.Header{Index: index, Term: 1, Now: 1000, LeaseNow: 1}, []task.Proposal{
 			{Command: c, Origin: task.Origin{Process: 7, Seq: index, Lowest: max(1, index-min(index, 5))}},
 		})
@@ -72,6 +72,10 @@ func others(apply func(task.Command) task.Result, m *task.Machine) {
 	apply(task.CreateToken{Name: "token", Roles: 3, Namespaces: []string{"*"}, Behaviors: []string{"a*", "b"}, Hash: []byte(digest)[:32], TTL: 1 << 40, Rate: 7})
 	apply(task.RotateToken{Name: "token", Hash: []byte(digest)[1:33], Overlap: 1 << 30})
 	apply(task.SetRoot{Off: true})
+	m.Apply(task.Header{Index: m.Index() + 1, Term: 1, Now: 1000, LeaseNow: 1}, []task.Proposal{{
+		Caller: task.Caller{Token: 2, From: "10.0.0.1", Route: "PUT /v1/namespaces/{name}", Target: "shop/"}, Command: task.RevokeToken{Name: "nobody"},
+	}})
+	apply(task.NoteRefusals{Refusals: []task.Refusal{{Token: 2, From: "::1", Route: "GET /v1/tasks", Namespace: "shop", Count: 1 << 40}}})
 	apply(task.NoteBlob{Digest: digest, Size: 3})
 	apply(task.NoteBlob{Digest: digest, Size: 3, Ready: true})
 	apply(task.PutNamespace{Name: "shop", Create: true, Quota: &task.Quota{MaxTasks: 1 << 40, SubmitsPerSecond: 9}, Retention: &task.Retention{Failure: -1}})

@@ -11,9 +11,14 @@ import (
 )
 
 // turnedAway is A4: nobody speaks for an access token that was revoked, has expired, or is turned off.
-func (m *Model) turnedAway(c task.Caller) bool {
-	m.caller = c.Token
-	return m.RootOff && c.Token == 1 || c.Token > 1 && m.Token(c.Token) == nil
+func (m *Model) turnedAway(c task.Caller) (no task.Code) {
+	m.caller, m.callerName = c.Token, m.tokenName(c.Token)
+	if len(c.From) > 64 || len(c.Route) > 64 || len(c.Target) > 200 || c.Route == "" && c.From+c.Target != "" {
+		return task.InvalidCommand
+	} else if m.RootOff && c.Token == 1 || c.Token > 1 && m.Token(c.Token) == nil {
+		return m.note(c, task.Result{Code: task.TokenRevoked}).Code
+	}
+	return no
 }
 
 // Token returns the access token with a number, unless it has expired; nil: there is none.

@@ -35,6 +35,11 @@ type Model struct {
 	Runs           []task.MaintenanceRun
 	Access         map[string]*task.AccessToken // by name (A4)
 	RootOff        bool
+	Changes        []task.AuditRecord // A8
+	Refused        []task.AuditRecord
+	Audited        uint64          // records so far
+	Lost           int64           // refusals that no record counts
+	Noted          []uint64        // records that this entry made
 	Told           map[string]bool // names of access tokens that this entry changed; "": the root token was turned off or on
 	Adopt          func(k task.Key, real *task.Task)
 	AdoptOperation func(k task.Key, real *task.Operation)
@@ -59,6 +64,7 @@ type Model struct {
 	before      int    // clock at the start of the entry
 	tokens      uint64 // access tokens made so far
 	caller      uint64 // whose command is being applied
+	callerName  string // before it
 	processes   map[uint64]*process
 	keys        map[uint64]*clientKey
 }
@@ -72,6 +78,9 @@ type Limits struct {
 	Namespaces    int
 	Steps         int64 // tasks of operations that an entry makes, cancels, retries or removes
 	Cleanups      int   // bound to a session
+
+	Changes, Refusals int // kept in the audit
+	Age               int64
 }
 
 // UnknownHash marks an Ended.Finish that is to be adopted.
@@ -95,7 +104,7 @@ func New(limits Limits) *Model {
 
 // Apply applies one entry and predicts the results. got are the machine's results, from which numbers are adopted.
 func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (want []task.Result) {
-	m.Dropped, m.Nameless, m.Told = map[string]bool{}, nil, map[string]bool{}
+	m.Dropped, m.Nameless, m.Told, m.Noted = map[string]bool{}, nil, map[string]bool{}, nil
 	m.index, m.struck, m.Halted, m.steps, m.before = h.Index, false, map[uint64]bool{}, m.limits.Steps, m.clock
 	for _, t := range m.Tasks {
 		m.struck = m.struck || t.NotBefore > m.Now && t.NotBefore <= h.Now

@@ -25,7 +25,8 @@ func (m *Model) propose(p task.Proposal, got task.Result) task.Result {
 	if o.Body != 0 {
 		return m.keyed(p, got)
 	} else if o.Process == 0 {
-		return m.asked(p, got)
+		r, _ := m.asked(p, got)
+		return r
 	}
 	if pr == nil && o.Lowest != 1 || pr != nil && o.Seq < pr.lowest || o.Seq < o.Lowest {
 		return task.Result{Code: task.OriginForgotten}
@@ -36,8 +37,8 @@ func (m *Model) propose(p task.Proposal, got task.Result) task.Result {
 	pr.used, pr.lowest = m.LeaseNow, max(pr.lowest, o.Lowest)
 	maps.DeleteFunc(pr.answers, func(seq uint64, _ task.Result) bool { return seq < pr.lowest })
 	if _, ok := pr.answers[o.Seq]; !ok {
-		r := m.asked(p, got)
-		if r.Index = m.index; r.Code == task.TokenRevoked { // it may be sent again
+		r, kept := m.asked(p, got)
+		if r.Index = m.index; !kept {
 			return r
 		}
 		pr.answers[o.Seq] = r
@@ -45,12 +46,12 @@ func (m *Model) propose(p task.Proposal, got task.Result) task.Result {
 	return pr.answers[o.Seq]
 }
 
-// asked is apply, if the caller has a say.
-func (m *Model) asked(p task.Proposal, got task.Result) task.Result {
-	if m.turnedAway(p.Caller) {
-		return task.Result{Code: task.TokenRevoked}
+// asked is apply, if the caller has a say. Else the command may be sent again.
+func (m *Model) asked(p task.Proposal, got task.Result) (r task.Result, kept bool) {
+	if no := m.turnedAway(p.Caller); no != "" {
+		return task.Result{Code: no}, false
 	}
-	return m.apply(p.Command, got)
+	return m.note(p.Caller, m.apply(p.Command, got)), true
 }
 
 // keyed handles a client's Idempotency-Key: the same request gets the same answers for an hour, whichever node brings it.
@@ -63,8 +64,8 @@ func (m *Model) keyed(p task.Proposal, got task.Result) task.Result {
 			return r
 		}
 	}
-	if m.turnedAway(p.Caller) {
-		return task.Result{Code: task.TokenRevoked}
+	if no := m.turnedAway(p.Caller); no != "" {
+		return task.Result{Code: no}
 	} else if k != nil {
 	} else if len(m.keys) >= m.limits.Keys {
 		return task.Result{Code: task.KeysExhausted}
@@ -74,7 +75,7 @@ func (m *Model) keyed(p task.Proposal, got task.Result) task.Result {
 		k = &clientKey{body: o.Body, first: m.LeaseNow, answers: map[uint64]task.Result{}}
 		m.keys[o.Process] = k
 	}
-	r := m.apply(p.Command, got)
+	r := m.note(p.Caller, m.apply(p.Command, got))
 	passing := []task.Code{task.BehaviorWasChanged, task.QuotaExceeded, task.BlobGone} // the same number is proposed again
 	if r.Index = m.index; !slices.Contains(passing, r.Code) {
 		k.answers[o.Seq] = r

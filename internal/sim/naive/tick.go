@@ -57,6 +57,7 @@ func (m *Model) tick() task.Result {
 		m.struck = true
 	}
 	m.tickTokens()
+	m.tickAudit()
 	r := task.Result{Changed: m.forget() || m.struck}
 	m.struck = false
 	return r

@@ -1,0 +1,70 @@
+package task
+
+import "github.com/taskrt/taskrt/task/audit"
+
+// AuditRecord says who changed what (SPEC A8): audit.Record, as a record of a snapshot.
+type AuditRecord struct{ audit.Record }
+
+func (*AuditRecord) record() {}
+
+// AuditHead is what the head of a snapshot says of the audit.
+type AuditHead = audit.Head
+
+// WithAudit is WithLimit for the bounds of the audit.
+func WithAudit(b audit.Bounds) Option {
+	return func(m *Machine) { m.audit = audit.NewTable(hashedAudit, b) }
+}
+
+// Audit returns the records of changes and refusals for reading.
+func (m *Machine) Audit() audit.View { return m.audit.View() }
+
+// noted records a command of a caller that says by which route it came, with the outcome, and returns the outcome (SPEC A8). An answer that
+// was kept is not noted: its command was, when it was applied.
+func noted(m *Machine, c *Caller, r Result) Result {
+	if c.Route != "" {
+		x := audit.Record{
+			Index: m.index, At: int64(m.now), Token: c.Token, Name: m.callerName,
+			From: c.From, Route: c.Route, Target: c.Target, Code: string(r.Code),
+		}
+		m.audit.Put(&x)
+		m.emit(Event{Kind: AuditNoted, Audit: &x})
+	}
+	return r
+}
+
+// NoteRefusals records requests that a node has refused for lack of a role (SPEC A8). Result.Count is how many records it made; what the
+// others count stands in records that were there, or in none if there were too many lately.
+type NoteRefusals struct {
+	Refusals []Refusal `cbor:"1,keyasint"`
+}
+
+// Refusal is audit.Refusal as it stands in the log.
+type Refusal struct {
+	Token     uint64 `cbor:"1,keyasint"`
+	From      string `cbor:"2,keyasint,omitempty"`
+	Route     string `cbor:"3,keyasint"`
+	Namespace string `cbor:"4,keyasint,omitempty"`
+	Count     int64  `cbor:"5,keyasint"`
+}
+
+func (NoteRefusals) level() uint64 { return AccessLevel }
+
+func (c NoteRefusals) apply(m *Machine) (r Result) {
+	if n := len(c.Refusals); n == 0 || n > audit.MaxRefusals {
+		return invalid("refusals", "one command notes 1 to 64 refusals")
+	}
+	for _, no := range c.Refusals {
+		if field, why := audit.Refusal(no).Wrong(); field != "" {
+			return invalid(field, why)
+		}
+	}
+	r.Changed = true
+	for _, no := range c.Refusals {
+		x := audit.Refusal(no).Record(m.index, int64(m.now), m.Access().Name(no.Token))
+		if m.audit.Refuse(&x) {
+			r.Count++
+			m.emit(Event{Kind: AuditNoted, Audit: &x})
+		}
+	}
+	return r
+}
