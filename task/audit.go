@@ -21,14 +21,12 @@ func (m *Machine) Audit() audit.View { return m.audit.View() }
 // noted records a command of a caller that says by which route it came, with the outcome, and returns the outcome (SPEC A8). An answer that
 // was kept is not noted: its command was, when it was applied.
 func noted(m *Machine, c *Caller, r Result) Result {
-	if c.Route != "" {
-		x := audit.Record{
-			Index: m.index, At: int64(m.now), Token: c.Token, Name: m.callerName,
-			From: c.From, Route: c.Route, Target: c.Target, Code: string(r.Code),
-		}
-		m.audit.Put(&x)
-		m.emit(Event{Kind: AuditNoted, Audit: &x})
+	if c.Route == "" {
+		return r
 	}
+	x := audit.Record{Index: m.index, At: int64(m.now), Token: c.Token, Name: m.callerName, From: c.From, Route: c.Route, Target: c.Target, Code: string(r.Code)}
+	m.audit.Put(&x)
+	m.emit(Event{Kind: AuditNoted, Audit: &x})
 	return r
 }
 

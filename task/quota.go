@@ -1,6 +1,10 @@
 package task
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/taskrt/taskrt/task/bounds"
+)
 
 // Quotas (SPEC N1) are decided in the log. A command that would take its namespace over a quota is refused, whatever
 // its proposer saw. A command that ends a run is never refused for a quota, because its outcome is worth more, but it
@@ -48,15 +52,9 @@ func (n *namespaceRow) overQuota(field, message string) Result {
 	return Result{Code: QuotaExceeded, Field: field, Message: message, Space: n.space}
 }
 
-// level returns what is in the bucket of submits_per_second at a time, in thousandths of a submit. A millisecond brings
-// as many thousandths as a second brings submits, and a second fills the bucket.
+// level returns what is in the bucket of submits_per_second at a time, in thousandths of a submit.
 func (n *Namespace) level(at Time) int64 {
-	rate := n.Quota.SubmitsPerSecond
-	elapsed := max(at-n.BucketAt, 0)
-	if n.BucketAt == 0 || elapsed >= 1000 {
-		return 1000 * rate
-	}
-	return min(n.Bucket+int64(elapsed)*rate, 1000*rate)
+	return bounds.Bucket(n.Quota.SubmitsPerSecond, n.Bucket, int64(n.BucketAt), int64(at))
 }
 
 // OverRate is asked before a submit is proposed, so that refused submits do not fill the log. over is the submit's

@@ -53,3 +53,13 @@ func (l *Limit) Mix(h *hash.Hash) {
 		h.Int(*limit)
 	}
 }
+
+// Bucket returns what is in a bucket that was left with so much at a time, in thousandths of what a second brings at the rate. A millisecond
+// brings as many thousandths as a second brings units, and a second fills the bucket. The bucket that was never used is full.
+func Bucket(rate, left, since, now int64) int64 {
+	elapsed := max(now-since, 0)
+	if since == 0 || elapsed >= 1000 {
+		return 1000 * rate
+	}
+	return min(left+elapsed*rate, 1000*rate)
+}
