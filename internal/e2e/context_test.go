@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,8 +25,11 @@ func newUser(c *cluster) *user {
 	return &user{c, c.t.TempDir()}
 }
 
-// sh runs a line of bash, which must exit with a code, and returns what it said on both streams. No line may say a token or a secret unless
-// it is asked for one.
+// credential finds tokens and secrets.
+var credential = regexp.MustCompile(`tr[tsw]_[A-Za-z0-9_-]{40}`)
+
+// sh runs a line of bash, which must exit with a code, and returns what it said on both streams. No line says a token or a secret: the lines
+// that print one do so into a file (SPEC A9).
 func (u *user) sh(code int, line string) (stdout, stderr string) {
 	u.t.Helper()
 	cmd := leash.Command("bash", "-euo", "pipefail", "-c", line)
@@ -39,6 +43,9 @@ func (u *user) sh(code int, line string) (stdout, stderr string) {
 	_ = cmd.Run() // the code says it
 	if got := cmd.ProcessState.ExitCode(); got != code {
 		u.t.Fatalf("%s\nexit code %d, want %d; it said:\n%s%s", line, got, code, out.String(), errs.String())
+	}
+	if credential.MatchString(out.String() + errs.String()) {
+		u.t.Errorf("%s\nsays a credential", line)
 	}
 	return out.String(), errs.String()
 }
