@@ -51,10 +51,8 @@ func usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(fo
 
 // CheckName checks the name of a context.
 func CheckName(name string) error {
-	odd := func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-", r))
-	}
-	if name == "" || len(name) > MaxName || strings.ContainsFunc(name, odd) || strings.ContainsAny(name[:1], "._-") {
+	const may = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	if name == "" || len(name) > MaxName || strings.Trim(name, may) != "" || strings.ContainsAny(name[:1], "._-") {
 		return usagef("the name of a context is 1 to %d of a-z A-Z 0-9 . _ - and begins with a letter or a digit", MaxName)
 	}
 	return nil
