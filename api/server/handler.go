@@ -20,6 +20,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/server/admission"
 	"github.com/taskrt/taskrt/api/server/pages"
 	"golang.org/x/sync/semaphore"
 )
@@ -64,7 +65,7 @@ type handler struct {
 	bodies   *semaphore.Weighted
 	requests *semaphore.Weighted
 	uploads  *semaphore.Weighted
-	adding   admission
+	adding   admission.Control
 	added    *semaphore.Weighted // bodies of requests that add work
 	routes   *http.ServeMux
 	open     map[string]bool         // paths of routes that anybody may ask for, web pages too

@@ -42,8 +42,11 @@ var arrows = map[string][]string{
 	"api/client":         {"api", "api/auth", "api/internal/codec"},
 	"api/internal/codec": {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":  {},
-	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/pages", "task/access"},
+	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/admission", "api/server/pages", "task/access"},
 	"api/server/pages":   {"api"},
+
+	"api/server/admission": {},
+
 	"api/runs":           {"api", "task"},
 	"api/spaces":         {"api", "task", "task/archive"},
 	"node/accept":        {"task", "internal/mux"},
