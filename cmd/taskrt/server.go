@@ -73,6 +73,9 @@ func (p *program) server(c *cli.Context) error {
 
 // sharedConfig reads the flags that a server and the nodes of dev share.
 func sharedConfig(c *cli.Context) (config memberConfig, err error) {
+	if err := keys.HideToken(); err != nil { // whose shell uses the cluster may have it
+		return config, err
+	}
 	config.slots = c.Int("worker-slots")
 	if config.ttl, err = sessionTTL(c); err != nil {
 		return config, err

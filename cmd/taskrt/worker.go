@@ -11,6 +11,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/lone"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
+	"github.com/taskrt/taskrt/trust"
 )
 
 func (p *program) workerCommand() *cli.Command {
@@ -19,14 +20,14 @@ func (p *program) workerCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			stringFlag("", "id", "", "the worker's identity: unique in the cluster, the same for ever"),
 			stringFlag("", "dir", "", "directory for its secret, modules and compiled code"),
-			serverFlag(), keys.CAFlag(trustFlag),
+			serverFlag(), keys.CAFlag(trustFlag), keys.TokenFlag(trustFlag),
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			workerFlag(""),
 			runLogFlag(),
 			capabilitiesFlag(""),
 			stringFlag("worker", "metrics", "", "HOST:PORT to serve GET /metrics for Prometheus on; default: none"),
 			httpHostFlag(""),
-			boolFlag("", "insecure", "allow --metrics on an address that others can reach, without TLS and passwords"),
+			boolFlag("", "insecure", "allow --metrics on an address that others can reach, without TLS and tokens"),
 		}, keys.Flags(trustFlag)...),
 		Action: p.worker,
 	}
@@ -57,16 +58,9 @@ func (p *program) worker(c *cli.Context) error {
 	if err != nil {
 		return keyError(c, err)
 	}
-	config, err := keys.Client(c)
+	nodes, err := findNodes(c, own)
 	if err != nil {
-		return keyError(c, err)
-	}
-	if config == nil && own != nil {
-		config = own.APIClient()
-	}
-	nodes, err := lone.NewDirectory(serverURLs(c), lone.Trust{Guard: keys.Guard(own), TLS: config, Tokens: keys.WorkerTokens(own)})
-	if err != nil {
-		return usagef(c, "--server: %w", err)
+		return err
 	}
 	granted, err := readGrants(c)
 	if err != nil {
@@ -95,6 +89,29 @@ func (p *program) worker(c *cli.Context) error {
 		return &exitError{exitStart, err}
 	}
 	return stopped(err)
+}
+
+// findNodes reads where the nodes are, whom to trust there and by which tokens to ask. own may be nil.
+func findNodes(c *cli.Context, own *trust.Keys) (*lone.Directory, error) {
+	config, err := keys.Client(c)
+	if err != nil {
+		return nil, keyError(c, err)
+	}
+	if config == nil && own != nil {
+		config = own.APIClient()
+	}
+	tokens, err := keys.WorkerTokens(c, own)
+	if err == nil {
+		err = keys.HideToken()
+	}
+	if err != nil {
+		return nil, keyError(c, err)
+	}
+	nodes, err := lone.NewDirectory(serverURLs(c), lone.Trust{Guard: keys.Guard(own), TLS: config, Tokens: tokens})
+	if err != nil {
+		return nil, usagef(c, "--server: %w", err)
+	}
+	return nodes, nil
 }
 
 // stopped gives what ended a server or worker its exit code.

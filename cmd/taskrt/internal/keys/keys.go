@@ -80,20 +80,6 @@ func Guard(keys *trust.Keys) mux.Guard {
 	return keys
 }
 
-// WorkerTokens returns a function that returns the tokens by which a worker with these keys may ask where the nodes are, as the file is then. It is
-// nil for keys that give none.
-func WorkerTokens(k *trust.Keys) func() ([]string, error) {
-	if k == nil || len(k.WorkerTokens()) == 0 {
-		return nil
-	}
-	return func() (all []string, err error) {
-		for _, t := range k.WorkerTokens() {
-			all = append(all, t.Text())
-		}
-		return all, nil
-	}
-}
-
 // Tokens returns a function that returns the hashes of the tokens that follow from the secrets of keys, as the file is then (SPEC A4). Own
 // certificates without a secret give none: then Tokens returns nil.
 func Tokens(k *trust.Keys) func() access.Static {

@@ -45,6 +45,34 @@ func Token(c *cli.Context) (func() (string, error), error) {
 	return nil, nil //nolint:nilnil // no token is an answer
 }
 
+// WorkerTokens returns a function that returns the tokens by which a worker may ask where the nodes are, as the files are then: the token of
+// TokenFlag, and those that follow from the secrets of its keys. If there are none, WorkerTokens returns nil.
+func WorkerTokens(c *cli.Context, k *trust.Keys) (func() ([]string, error), error) {
+	given, err := Token(c)
+	if err != nil || given == nil && (k == nil || len(k.WorkerTokens()) == 0) {
+		return nil, err
+	}
+	return func() (all []string, err error) {
+		if given != nil {
+			text, err := given()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, text)
+		}
+		if k != nil {
+			for _, t := range k.WorkerTokens() {
+				all = append(all, t.Text())
+			}
+		}
+		return all, nil
+	}, nil
+}
+
+// HideToken takes TokenVariable out of the environment. What it held has been read by then, or is not needed. A process does so that starts
+// others to run the code of strangers, because those get its environment (SPEC A9, A10).
+func HideToken() error { return os.Unsetenv(TokenVariable) }
+
 // Root returns the root token of whoever holds a file of cluster secrets: that of the first secret (SPEC A4).
 func Root(file string) (string, error) {
 	all, err := trust.ReadSecrets(file)

@@ -38,21 +38,29 @@ type Trust struct {
 	Tokens func() ([]string, error)
 }
 
-// NewDirectory returns a directory that is told the URLs of some nodes.
+// NewDirectory returns a directory that is told the URLs of some nodes. If there are tokens, none of the URLs may be one to which a token would
+// travel in the clear.
 func NewDirectory(urls []string, t Trust) (*Directory, error) {
 	d := &Directory{urls: urls, trust: t}
-	c, err := d.client(nil)
+	return d, d.check(urls...)
+}
+
+// check says why the worker must not, or cannot, ask at these URLs.
+func (d *Directory) check(urls ...string) error {
+	var token func() (string, error)
+	if d.trust.Tokens != nil {
+		token = client.StaticToken("some token")
+	}
+	c, err := d.client(urls, token)
 	if err == nil {
 		c.Close()
 	}
-	return d, err
+	return err
 }
 
-func (d *Directory) client(token func() (string, error)) (*client.Client, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *Directory) client(urls []string, token func() (string, error)) (*client.Client, error) {
 	// The worker tries again by itself, so one round is enough.
-	return client.New(client.Config{URLs: slices.Clone(d.urls), RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second, TLS: d.trust.TLS, Token: token})
+	return client.New(client.Config{URLs: urls, RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second, TLS: d.trust.TLS, Token: token})
 }
 
 // Dial implements worker.Dialer.
@@ -121,7 +129,10 @@ func (d *Directory) cluster(ctx context.Context) (*api.Cluster, error) {
 }
 
 func (d *Directory) ask(ctx context.Context, token func() (string, error)) (*api.Cluster, error) {
-	c, err := d.client(token)
+	d.mu.Lock()
+	urls := slices.Clone(d.urls)
+	d.mu.Unlock()
+	c, err := d.client(urls, token)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +148,7 @@ func (d *Directory) learn(c *api.Cluster) {
 		if n.Raft != "" {
 			d.raft = append(d.raft, n.Raft)
 		}
-		if strings.HasPrefix(n.HTTP, "http") && !slices.Contains(d.urls, n.HTTP) {
+		if strings.HasPrefix(n.HTTP, "http") && !slices.Contains(d.urls, n.HTTP) && d.check(n.HTTP) == nil {
 			d.urls = append(d.urls, n.HTTP)
 		}
 	}

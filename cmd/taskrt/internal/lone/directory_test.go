@@ -3,6 +3,7 @@ package lone
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
@@ -37,6 +38,24 @@ func TestTokens(t *testing.T) {
 		addr, err := d.leader(t.Context())
 		if api.CodeOf(err) != c.code || err == nil && addr != "192.0.2.1:7170" {
 			t.Errorf("%v: %q, %v", c.tokens, addr, err)
+		}
+	}
+}
+
+// TestTokensStayPrivate: a worker with tokens refuses URLs to which they would travel in the clear, and learns none from the nodes (SPEC A4).
+func TestTokensStayPrivate(t *testing.T) {
+	tokens := func() ([]string, error) { return []string{"trt_known"}, nil }
+	for url, fine := range map[string]bool{"https://192.0.2.1:7070": true, "http://127.0.0.1:7070": true, "http://192.0.2.1:7070": false, "192.0.2.1:7070": false} {
+		d, err := NewDirectory([]string{url}, Trust{Tokens: tokens})
+		if (err == nil) != fine {
+			t.Errorf("%s: %v", url, err)
+		}
+		if _, err := NewDirectory([]string{url}, Trust{}); err != nil {
+			t.Errorf("%s without a token: %v", url, err)
+		}
+		d.learn(&api.Cluster{Nodes: []api.Node{{HTTP: "https://192.0.2.2:7070"}, {HTTP: "http://192.0.2.3:7070"}, {HTTP: "http://[::1]:7070"}}})
+		if want := []string{url, "https://192.0.2.2:7070", "http://[::1]:7070"}; !slices.Equal(d.urls, want) {
+			t.Errorf("learned %v", d.urls)
 		}
 	}
 }
