@@ -97,7 +97,7 @@ func newPinCluster(t *testing.T) *pinCluster {
 func (c *pinCluster) renew() {
 	c.t.Helper()
 	c.drawn++
-	writeSecret(c.t, c.tokenFile, c.draw(fmt.Sprint("pin-", c.drawn), "work")+"\n")
+	writeSecret(c.t, c.tokenFile, c.draw(fmt.Sprint("pin-", c.drawn), "default", "work")+"\n")
 	if c.drawn == 1 {
 		return
 	}

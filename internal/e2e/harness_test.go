@@ -176,7 +176,7 @@ type cluster struct {
 	stopped bool
 }
 
-// newCluster starts three nodes and waits until they have a leader. Extra flags go to every server.
+// newCluster starts three nodes and waits until they have a leader. Extra flags go to every server, with its ID in place of {id}.
 func newCluster(t testing.TB, extra ...string) *cluster {
 	t.Helper()
 	return newClusterIn(t, nil, extra...)
@@ -202,7 +202,7 @@ func newClusterWith(t testing.TB, logStore string, env []string, extra ...string
 		p := &process{t: t, id: id, dir: t.TempDir(), http: freeAddr(t), env: env}
 		p.shareCode()
 		p.args = append([]string{"server", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--http", p.http, "--raft", raft[i],
-			"--join", strings.Join(raft, ","), "--bootstrap-expect", "3", "--log-store", logStore}, extra...)
+			"--join", strings.Join(raft, ","), "--bootstrap-expect", "3", "--log-store", logStore}, forNode(id, extra)...)
 		if !slices.Contains(extra, "--worker-slots") {
 			p.args = append(p.args, "--worker-slots", "8")
 		}
@@ -212,6 +212,13 @@ func newClusterWith(t testing.TB, logStore string, env []string, extra ...string
 	t.Cleanup(c.stop)
 	c.waitReady()
 	return c
+}
+
+func forNode(id string, flags []string) (own []string) {
+	for _, f := range flags {
+		own = append(own, strings.ReplaceAll(f, "{id}", id))
+	}
+	return own
 }
 
 // addWorker starts a separate worker process, with extra flags, and waits until the cluster lists it.
@@ -283,10 +290,10 @@ func (c *cluster) trust(ca string) {
 // prove makes c.http, and the commands, send a token.
 func (c *cluster) prove(token string) { c.token.Store(&token) }
 
-// draw makes a token with these roles in the namespace default, and returns it.
-func (c *cluster) draw(name string, roles ...string) string {
+// draw makes a token with these roles in the namespaces of a pattern, and returns it.
+func (c *cluster) draw(name, namespaces string, roles ...string) string {
 	c.t.Helper()
-	code, data := c.insist(c.t.Context(), 0, http.MethodPost, "/v1/tokens", map[string]any{"name": name, "roles": roles, "namespaces": []string{"default"}})
+	code, data := c.insist(c.t.Context(), 0, http.MethodPost, "/v1/tokens", map[string]any{"name": name, "roles": roles, "namespaces": []string{namespaces}})
 	var made struct{ Credential string }
 	if err := json.Unmarshal(data, &made); code != http.StatusCreated || err != nil || made.Credential == "" {
 		c.t.Fatalf("token %s: %d, %v", name, code, err)

@@ -104,7 +104,7 @@ func TestMapReduce(t *testing.T) {
 	}
 	files, want := words(t, 3, 8_000)
 	servers := strings.Join(c.urls(), ",")
-	env := []string{"TASKRT_TOKEN=" + c.draw("mapreduce", "read", "submit", "work")}
+	env := []string{"TASKRT_TOKEN=" + c.draw("mapreduce", "default", "read", "submit", "work")}
 	coordinator := startProgram(t, env, path, append([]string{"count", "-server", servers, "-ca", c.ca, "-split", "4096", "-reducers", "20"}, files...)...)
 
 	// These never come to an end with their first map task, and are killed in the middle of it.
