@@ -104,7 +104,7 @@ func (p *program) benchCommand() *cli.Command {
 				intFlag("bench", "payload", 256, "bytes of each task's params"),
 				intFlag("bench", "worker-slots", 0, "of each node that is started; default four per CPU"),
 				boolFlag("bench", "secure", "the nodes that are started have a cluster secret: TLS everywhere"),
-				keys.CAFlag(trustFlag),
+				keys.CAFlag(trustFlag), keys.TokenFlag(trustFlag),
 				logStoreFlag("bench"),
 				workerFlag("bench"),
 				stringFlag("bench", "compare", "", "FILE of a former -o json: shows each figure as a part of that one"),
@@ -161,6 +161,9 @@ func benchConfig(c *cli.Context) (bench.Config, error) {
 	}
 	var err error
 	if config.TLS, err = keys.Client(c); err != nil {
+		return config, keyError(c, err)
+	}
+	if config.Token, err = keys.Token(c); err != nil {
 		return config, keyError(c, err)
 	}
 	logStore, err := readLogStore(c)
