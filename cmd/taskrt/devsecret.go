@@ -29,7 +29,7 @@ func openDevSecret(dir string, secure bool) (*devSecret, error) {
 		return nil, err
 	}
 	s := &devSecret{file: filepath.Join(dir, "cluster.secret"), token: filepath.Join(dir, "root.token")}
-	text, err := os.ReadFile(s.file)
+	_, err = os.Stat(s.file)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && !missing:
@@ -42,17 +42,16 @@ func openDevSecret(dir string, secure bool) (*devSecret, error) {
 		if _, err := os.Stat(filepath.Join(dir, "n1")); err == nil {
 			return nil, &keys.UsageError{Err: fmt.Errorf("the cluster in %s is open: give another --dir, or none", dir)}
 		}
-		text = []byte(trust.Draw().Text() + "\n")
-		if err := durable.WriteFile(s.file, text); err != nil {
+		if err := durable.WriteFile(s.file, []byte(trust.Draw().Text()+"\n")); err != nil {
 			return nil, err
 		}
 	}
-	secret, err := trust.ParseSecret(strings.TrimSpace(string(text)))
+	all, err := trust.ReadSecrets(s.file) // several, while somebody tries how they are replaced
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.file, err)
+		return nil, err
 	}
-	s.pin = secret.APIPin()
-	return s, durable.WriteFile(s.token, []byte(secret.RootToken().Text()+"\n"))
+	s.pin = all[0].APIPin()
+	return s, durable.WriteFile(s.token, []byte(all[0].RootToken().Text()+"\n"))
 }
 
 // keys are those of a node; nil without a secret.

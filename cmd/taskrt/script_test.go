@@ -163,6 +163,7 @@ type daemon struct {
 	cmd    *exec.Cmd
 	url    string
 	stderr *os.File
+	more   chan string // lines that it prints after its ready line
 	exited chan struct{}
 }
 
@@ -182,12 +183,18 @@ func startDaemon(args []string, dir string, env []string) (*daemon, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	d := &daemon{cmd: cmd, stderr: stderr, exited: make(chan struct{})}
+	d := &daemon{cmd: cmd, stderr: stderr, more: make(chan string, 10), exited: make(chan struct{})}
 	ready := make(chan string, 1)
 	go func() {
 		r := bufio.NewReader(stdout)
 		line, _ := r.ReadString('\n')
 		ready <- strings.TrimSpace(line)
+		for next := bufio.NewScanner(r); next.Scan(); {
+			select {
+			case d.more <- next.Text():
+			default: // nobody reads
+			}
+		}
 		_, _ = io.Copy(io.Discard, r)
 		_ = cmd.Wait() // after the last byte, as StdoutPipe asks
 		close(d.exited)
