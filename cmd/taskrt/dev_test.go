@@ -116,7 +116,7 @@ func TestDevSecure(t *testing.T) {
 	d.stop()
 
 	quoted := `"` + dir + `"`
-	if out := run(2, "taskrt dev --http 127.0.0.1:0 --dir "+quoted); !strings.Contains(out, "has a secret: say --secure") {
+	if out := run(2, "taskrt dev --insecure --http 192.0.2.1:0 --dir "+quoted); !strings.Contains(out, "has a secret: say --secure") {
 		t.Errorf("a secure cluster is opened: %s", out)
 	}
 	run(2, "taskrt dev --secure --insecure")
@@ -124,7 +124,7 @@ func TestDevSecure(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(open, "n1"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out := run(2, "taskrt dev --secure --http 127.0.0.1:0 --dir "+open); !strings.Contains(out, "is open") {
+	if out := run(2, "taskrt dev --secure --http 192.0.2.1:0 --dir "+open); !strings.Contains(out, "is open") {
 		t.Errorf("an open cluster gets a secret by the way: %s", out)
 	}
 }

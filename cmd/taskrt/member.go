@@ -170,5 +170,5 @@ func checkLoopback(flag, addr string, closed bool, say string) error {
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || closed {
 		return nil
 	}
-	return fmt.Errorf("--%s %s can be reached by others, and asks nobody for a token: say %s if the network is yours alone", flag, addr, say)
+	return fmt.Errorf("--%s %s can be reached by others, and answers whoever comes: say %s if the network is yours alone", flag, addr, say)
 }

@@ -130,9 +130,14 @@ func checkPorts(c *cli.Context) error {
 	if insecure && secret {
 		return usagef(c, "--insecure means without TLS and tokens, and --cluster-secret brings both: say one of them")
 	}
-	err := checkLoopback("http", c.String("http"), insecure || secret, "--cluster-secret, or --insecure")
+	say := "--cluster-secret, or --insecure"
+	ofHTTP := say
+	if own {
+		ofHTTP = "--cluster-secret beside --node-cert, which gives no tokens, or --insecure"
+	}
+	err := checkLoopback("http", c.String("http"), insecure || secret, ofHTTP)
 	if err == nil {
-		err = checkLoopback("raft", c.String("raft"), insecure || secret || own, "--cluster-secret, or --insecure")
+		err = checkLoopback("raft", c.String("raft"), insecure || secret || own, say)
 	}
 	if err != nil {
 		return usagef(c, "%w", err)

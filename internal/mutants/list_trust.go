@@ -179,4 +179,28 @@ var trustMutants = []mutant{
 		Name: "store-level-not-awaited", Dir: "raftstore", In: "Store.checkLevel", Old: `&& !reachesLevel(ctx, s, needs)`, New: ``,
 		Pkg: "./internal/clustertest", Run: "TestRootSwitch$", Why: "C9: a cluster that was founded just now would refuse what it knows a moment later",
 	},
+	{
+		Name: "server-open-beside-own", Dir: "cmd/taskrt", In: "checkPorts", Old: `insecure || secret, ofHTTP)`, New: `insecure || secret || own, ofHTTP)`,
+		Pkg: "./cmd/taskrt", Run: "TestScripts/secret$", Why: "A6: certificates for the node port would open the port for clients to everybody",
+	},
+	{
+		Name: "server-insecure-with-secret", Dir: "cmd/taskrt", In: "checkPorts", Old: `if insecure && secret {`, New: `if insecure && secret && own {`,
+		Pkg: "./cmd/taskrt", Run: "TestScripts/secret$", Why: "A6: who says both would not hear which of them counts",
+	},
+	{
+		Name: "dev-opens-a-secure-cluster", Dir: "cmd/taskrt", In: "openDevSecret", Old: `case !secure && missing:`, New: `case !secure:`,
+		Pkg: "./cmd/taskrt", Run: "TestDevSecure$", Real: true, Why: "A6: a cluster would be open after a restart without a word",
+	},
+	{
+		Name: "worker-token-in-clear", Dir: "cmd/taskrt/internal/lone", In: "Directory.check", Old: `if d.trust.Tokens != nil {`, New: `if d.trust.Guard != nil {`,
+		Pkg: "./cmd/taskrt/internal/lone", Run: "TestTokensStayPrivate$", Why: "A4: a node that tells of an http URL would get a worker's token sent in the clear, or end its work",
+	},
+	{
+		Name: "worker-token-inherited", Dir: "cmd/taskrt/internal/keys", In: "HideToken", Old: `os.Unsetenv(TokenVariable)`, New: `error(nil)`,
+		Pkg: "./cmd/taskrt/internal/keys", Run: "TestWorkerTokens$", Why: "A10: the process that runs guests would have the token of its worker in its environment",
+	},
+	{
+		Name: "worker-one-token", Dir: "cmd/taskrt/internal/lone", In: "Directory.cluster", Old: `api.CodeOf(err) != api.CodeUnauthenticated || i == len(tokens)-1`, New: `i >= 0`,
+		Pkg: "./cmd/taskrt/internal/lone", Run: "TestTokens$", Why: "A2: workers would not find the nodes while the secret is being replaced",
+	},
 }
