@@ -14,6 +14,8 @@
 //	...
 //	err = w.Run(ctx)
 //
+// The client has the token of the worker, and says whom it trusts, for a cluster that asks who comes (client.Config).
+//
 // A task runs at least once. At most one attempt of it can report (SPEC L1). If a worker loses its lease, because the
 // network or its process stood still, the cluster gives the task to another worker, and refuses the report of this worker. The
 // handler's context ends as soon as the worker can know of the loss. What a handler does outside of the cluster must bear
