@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/access"
+	"github.com/taskrt/taskrt/node/audit"
 	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/node/service"
@@ -141,6 +142,7 @@ func (c *Config) storeConfig(fatal func(error)) raftstore.Config {
 	s.ID, s.Dir, s.Addr, s.HTTP = c.ID, filepath.Join(c.Dir, "raft"), c.Addr, c.HTTPAdvertise
 	s.Join, s.BootstrapExpect, s.Net = c.Join, c.BootstrapExpect, c.Net
 	s.Clock, s.Logger, s.OnFatal, s.Caller = c.Clock, c.Logger, fatal, service.Caller
+	s.Called = audit.Called
 	return s
 }
 

@@ -178,6 +178,9 @@ func (s *Store) proposeUntil(ctx context.Context, patient bool, bodies wire.Bodi
 		ps := build()
 		for i := range ps {
 			ps[i].Caller = by
+			if by.Route != "" && s.cfg.Called != nil {
+				ps[i].Caller = s.cfg.Called(by, ps[i].Command)
+			}
 		}
 		rs, err = s.attempt(ctx, leader, ps, bodies)
 		switch {

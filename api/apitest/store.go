@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/taskrt/taskrt/node/audit"
 	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
@@ -76,7 +77,7 @@ func (s *store) ProposeLocal(ctx context.Context, cmds ...task.Command) ([]task.
 func (s *store) Propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
 	ps := make([]task.Proposal, len(cmds))
 	for i, c := range cmds {
-		ps[i].Command, ps[i].Caller = c, service.Caller(ctx)
+		ps[i].Command, ps[i].Caller = c, audit.Called(service.Caller(ctx), c)
 	}
 	return s.apply(ps), nil
 }
@@ -91,7 +92,7 @@ func (s *store) ProposeKeyed(ctx context.Context, key raftstore.Key, cmds ...tas
 		at = append(at, i)
 		ps = append(ps, task.Proposal{
 			Origin:  task.Origin{Process: key.Process, Seq: uint64(i) + 1, Lowest: uint64(at[0]) + 1, Body: max(key.Body, 1)},
-			Caller:  service.Caller(ctx),
+			Caller:  audit.Called(service.Caller(ctx), c),
 			Command: c,
 		})
 	}

@@ -29,7 +29,21 @@ func enter(h *handler, w http.ResponseWriter, r *http.Request, to *route) (*http
 	if err := to.check(p, r); err != nil {
 		return nil, err
 	}
-	return r.WithContext(auth.WithPrincipal(r.Context(), p)), nil
+	ctx := auth.WithPrincipal(r.Context(), p)
+	if to.changes() && p.Grant.Roles&auth.Audited != 0 {
+		ctx = auth.WithTrail(ctx, to.trail(p, r))
+	}
+	return r.WithContext(ctx), nil
+}
+
+// trail is what the audit says of a request for the route (SPEC A8). Whether it is recorded the Service decides if that depends on what the
+// request is about.
+func (to *route) trail(p *auth.Principal, r *http.Request) *auth.Trail {
+	c := &auth.Trail{From: r.RemoteAddr, Route: to.method + " " + to.path}
+	if to.needs.Marks(p) {
+		c.Mark()
+	}
+	return c
 }
 
 // leaveBody makes net/http close the connection of a request that is refused, instead of reading its body to the end (SPEC A9).

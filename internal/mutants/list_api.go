@@ -68,7 +68,7 @@ var apiMutants = []mutant{
 		Pkg: "./node/access", Run: "TestRate$", Why: "one token could keep a node busy (A9)"},
 	{Name: "guard-records-unasked", Dir: "node/access", In: "guard.check", Old: "rec != nil && !may(p, role, namespace, rec)", New: "rec != nil && rec.Creator == p.Number && !may(p, role, namespace, rec)",
 		Pkg: "./node/access", Run: "TestRecords$", Why: "a role for one behavior would be one for all (A5)"},
-	{Name: "guard-creators-unknown", Dir: "node/access", In: "may", Old: "rec.Creator == p.Number", New: "rec.Creator == 0",
+	{Name: "guard-creators-unknown", Dir: "node/access", In: "own", Old: "rec.Creator == p.Number", New: "rec.Creator == 0",
 		Pkg: "./node/access", Run: "TestRecords$", Why: "who submits could not look at what comes of it (A5)"},
 	{Name: "guard-reports-unasked", Dir: "node/access", In: "guard.reports", Old: "return in(ctx, auth.Behavior, access.Work, namespace, rec.Behavior)", New: "return nil",
 		Pkg: "./node/access", Run: "TestRecords$", Why: "a worker could finish the tasks of every behavior (A5)"},

@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
@@ -80,16 +81,24 @@ func (x *guard) check(ctx context.Context, find kind, role access.Roles, namespa
 	if err := in(ctx, auth.Namespace, role|access.Submit, namespace, ""); err != nil {
 		return err
 	}
+	trail := auth.TrailOf(ctx)
+	if role&auth.Audited == 0 {
+		trail = nil
+	}
 	if p.Grant.Whole(role, namespace) {
+		x.marks(trail, p, find, namespace, ids)
 		return nil
 	}
+	others := false
 	var lacking *Record
 	err := x.look.Read(ctx, func(r Records) {
 		for _, id := range ids {
-			if rec := find(r, namespace, id); rec != nil && !may(p, role, namespace, rec) {
+			rec := find(r, namespace, id)
+			if rec != nil && !may(p, role, namespace, rec) {
 				lacking = rec
 				return
 			}
+			others = others || rec != nil && !own(p, namespace, rec)
 		}
 	})
 	if err != nil {
@@ -98,7 +107,26 @@ func (x *guard) check(ctx context.Context, find kind, role access.Roles, namespa
 	if lacking != nil {
 		return auth.Rule{Scope: auth.Behavior, Of: role}.Check(p, namespace, lacking.Behavior)
 	}
+	if others {
+		trail.Mark()
+	}
 	return nil
+}
+
+// marks says in the audit that a caller changes something by its role for a whole namespace, unless all of it is the caller's own. What this node
+// does not know could be anybody's.
+func (x *guard) marks(trail *auth.Trail, p *auth.Principal, find kind, namespace string, ids []string) {
+	if trail == nil || trail.Recorded() {
+		return
+	}
+	x.look.Local(func(r Records) {
+		if slices.ContainsFunc(ids, func(id string) bool {
+			rec := find(r, namespace, id)
+			return rec == nil || !own(p, namespace, rec)
+		}) {
+			trail.Mark()
+		}
+	})
 }
 
 // once returns a guard for one request of many parts: the node catches up now, and all parts are looked at in its own state. Who has every
@@ -132,7 +160,12 @@ func refusal(err error) *api.Error {
 
 // may reports whether a principal may do with a record what needs the role. Who creates a record may do so by the role submit.
 func may(p *auth.Principal, role access.Roles, namespace string, rec *Record) bool {
-	return p.Grant.Allows(role, namespace, rec.Behavior) || rec.Creator == p.Number && p.Grant.In(access.Submit, namespace)
+	return p.Grant.Allows(role, namespace, rec.Behavior) || own(p, namespace, rec)
+}
+
+// own reports whether a record is the principal's own, who may still submit there.
+func own(p *auth.Principal, namespace string, rec *Record) bool {
+	return rec.Creator == p.Number && p.Grant.In(access.Submit, namespace)
 }
 
 // reports checks the role work for a report of an attempt. A record of the node's own state that has the lease is the right one.

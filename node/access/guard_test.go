@@ -411,3 +411,33 @@ func TestWorkerSecret(t *testing.T) {
 func TestNobodyAsked(t *testing.T) {
 	apitest.Run(t, func(t *testing.T) api.Service { return newSite(t).guarded })
 }
+
+// TestRecorded: a call says by which route it came if it is made with deploy, operate or admin, and not if it is about the caller's own
+// (SPEC A8). The rule that lets it pass decides.
+func TestRecorded(t *testing.T) {
+	s := newSite(t)
+	for _, use := range uses {
+		for _, c := range []struct {
+			behavior, roles, id string
+			recorded            bool
+		}{
+			{mine, "operate", "met-task", true}, {"*", "operate", "met-task", true}, {"*", "operate submit", "met-task", true},
+			{"*", "operate", "own-task", true}, {"*", "operate submit", "own-task", false}, {mine, "submit", "own-task", false},
+			{"*", "operate submit", "nothing-here", true}, {mine, "operate submit", "own-task", false},
+		} {
+			s.task("own-task", mine, caller)
+			s.task("met-task", mine, 3)
+			change := &auth.Trail{Route: "r"}
+			ctx := auth.WithTrail(as(t, c.behavior, strings.Fields(c.roles)...), change)
+			_ = use.call(ctx, s.guarded, c.id)
+			if want := c.recorded && use.role == "operate"; change.Recorded() != want {
+				t.Errorf("%s of %s with %s for %s: recorded: %t", use.name, c.id, c.roles, c.behavior, !want)
+			}
+		}
+	}
+	change := &auth.Trail{Route: "r"}
+	r := api.SubmitRequest{ID: "met-task", Behavior: mine, IfExists: "rerun"}
+	if _, err := s.guarded.Submit(auth.WithTrail(as(t, mine, "submit", "operate"), change), r); err != nil || !change.Recorded() {
+		t.Errorf("another's task runs again: %v, recorded: %t", err, change.Recorded())
+	}
+}

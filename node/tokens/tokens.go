@@ -238,7 +238,11 @@ func (t Manager) DisableRoot(ctx context.Context) error {
 }
 
 // EnableRoot turns the root token on again. It asks nobody: the caller has seen that the cluster secret is held.
-func (t Manager) EnableRoot(ctx context.Context) error { return t.setRoot(ctx, false) }
+func (t Manager) EnableRoot(ctx context.Context) error {
+	c := &auth.Trail{From: "node port", Route: "enable-root"} // by whoever holds the cluster secret
+	c.Mark()
+	return t.setRoot(auth.WithTrail(ctx, c), false)
+}
 
 func (t Manager) setRoot(ctx context.Context, off bool) error {
 	res, err := t.log.Propose(ctx, task.SetRoot{Off: off})
