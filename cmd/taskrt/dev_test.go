@@ -95,6 +95,7 @@ func TestDevSecure(t *testing.T) {
 	if out := run(0, use+" && taskrt token self"); !strings.Contains(out, "root") {
 		t.Errorf("whose token: %s", out)
 	}
+	run(0, use+" && taskrt bench submit --server $TASKRT_SERVER --callers 1 --for 100ms --warmup 10ms --runs 1")
 	run(5, use+" && unset TASKRT_TOKEN_FILE && taskrt list")
 	if res, err := http.Get(strings.Replace(d.url, "https:", "http:", 1) + "/v1/tasks"); err == nil {
 		res.Body.Close()
