@@ -38,8 +38,8 @@ func New(cfg Config) (*Worker, error) {
 
 // Run accepts and runs tasks until ctx ends. Then it accepts no more tasks and lets the handlers end by themselves for
 // Config.Grace. It ends the contexts of the other handlers (ErrStopping) and gives their tasks back. Run returns an error at once if
-// the cluster refuses its accepts for good: the behavior is not external, or the client's token does not hold or may not accept. Run waits
-// for a behavior that does not exist yet. A worker runs once.
+// the cluster refuses its accepts for good: the behavior is not external, or the client's token may not accept, or has not held for 10 s. Run
+// waits for a behavior that does not exist yet. A worker runs once.
 func (w *Worker) Run(ctx context.Context) error {
 	if !w.started.CompareAndSwap(false, true) {
 		return errors.New("extworker: Run was called before")
@@ -125,10 +125,14 @@ func (w *Worker) free(ctx context.Context) (n int, ok bool) {
 	return n, true
 }
 
+// proveWithin is how long a worker accepts again by a token that does not hold. A node may know a new token a moment later than the others.
+const proveWithin = 10 * time.Second
+
 // take accepts up to n tasks. Until there is an answer it repeats one request. The request's ID makes sure that the cluster answers
 // with the same leases again if an answer was lost (SPEC J2). An error is for good.
 func (w *Worker) take(ctx context.Context, n int) ([]*api.Task, error) {
 	r := w.cfg.request(rand.Text(), n)
+	var unprovenSince time.Time
 	for pause := pauseMin; ctx.Err() == nil; pause = min(2*pause, pauseMax) {
 		cctx, done := context.WithTimeout(ctx, w.cfg.Wait+callTimeout)
 		reply, err := w.cfg.Client.Accept(cctx, r)
@@ -141,7 +145,13 @@ func (w *Worker) take(ctx context.Context, n int) ([]*api.Task, error) {
 			return reply.Tasks, nil
 		case ctx.Err() != nil:
 			return nil, nil //nolint:nilerr // it was told to stop: the caller knows
-		case unproven(err), !passing(err) && api.CodeOf(err) != api.CodeBehaviorNotFound:
+		case !passing(err) && api.CodeOf(err) != api.CodeBehaviorNotFound:
+			return nil, fmt.Errorf("extworker: accept: %w", err)
+		case !unproven(err):
+			unprovenSince = time.Time{}
+		case unprovenSince.IsZero():
+			unprovenSince = time.Now()
+		case time.Since(unprovenSince) > proveWithin:
 			return nil, fmt.Errorf("extworker: accept: %w", err)
 		}
 		w.cfg.Logger.Warn("nothing accepted", "err", err)

@@ -298,7 +298,28 @@ func (c *cluster) draw(name, namespaces string, roles ...string) string {
 	if err := json.Unmarshal(data, &made); code != http.StatusCreated || err != nil || made.Credential == "" {
 		c.t.Fatalf("token %s: %d, %v", name, code, err)
 	}
+	c.known(made.Credential)
 	return made.Credential
+}
+
+// known waits until every node knows a token: one that is a moment behind the others takes a new token for none.
+func (c *cluster) known(credential string) {
+	c.t.Helper()
+	for _, p := range c.nodes {
+		c.eventually(p.id+" knows a new token", func() bool {
+			req, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.url(p)+"/v1/self", http.NoBody)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer "+credential)
+			res, err := c.http.Do(req)
+			if err != nil {
+				return false
+			}
+			res.Body.Close()
+			return res.StatusCode == http.StatusOK
+		})
+	}
 }
 
 // proving sends the cluster's token with every request.
