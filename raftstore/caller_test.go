@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/access"
 )
 
 type callerKey struct{}
@@ -25,7 +26,7 @@ func TestCallers(t *testing.T) {
 		c.await("level 2", func() bool { return c.allAtLevel(2) })
 		leader := c.leader()
 		follower := c.followers(leader)[0]
-		root := context.WithValue(t.Context(), callerKey{}, task.Caller{Token: task.RootToken, From: "10.0.0.1", Route: "r", Target: "x"})
+		root := context.WithValue(t.Context(), callerKey{}, task.Caller{Token: access.Root, From: "10.0.0.1", Route: "r", Target: "x"})
 		nobody := context.WithValue(t.Context(), callerKey{}, task.Caller{Token: 9})
 		code := func(rs []task.Result, err error) task.Code {
 			t.Helper()
@@ -50,7 +51,7 @@ func TestCallers(t *testing.T) {
 			t.Errorf("the root token: %q", got)
 		}
 		leader.store.Local(func(m *task.Machine) {
-			if x := m.Access().Named("one"); x == nil || x.CreatedBy != task.RootToken {
+			if x := m.Access().Named("one"); x == nil || x.CreatedBy != access.Root {
 				t.Errorf("made by %+v", x)
 			}
 		})

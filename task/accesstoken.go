@@ -11,8 +11,8 @@ type AccessToken struct{ access.Token }
 // Caller is who asked for a command.
 type Caller = access.Caller
 
-// RootToken is the number of the root token, as a Caller's.
-const RootToken = access.Root
+// SignIn are settings in the head of a snapshot.
+type SignIn = access.SignIn
 
 // AccessLevel is the feature level that brought access tokens, callers and creators.
 const AccessLevel = 2
@@ -26,6 +26,7 @@ type CreateToken struct {
 	Hash       []byte   `cbor:"5,keyasint"` // SHA-256 of the secret
 	TTL        Millis   `cbor:"6,keyasint,omitempty"`
 	Rate       int64    `cbor:"7,keyasint,omitempty"`
+	Subject    string   `cbor:"8,keyasint,omitempty"` // of a session (SPEC A7): for whom an issuer vouches
 }
 
 func (CreateToken) level() uint64 { return AccessLevel }
@@ -33,7 +34,7 @@ func (CreateToken) level() uint64 { return AccessLevel }
 func (c CreateToken) apply(m *Machine) Result {
 	x, r := m.access.New(access.Token{
 		Name: c.Name, Grant: access.Grant{Roles: access.Roles(min(c.Roles, 1<<16-1)), Namespaces: c.Namespaces, Behaviors: c.Behaviors},
-		Rate: c.Rate, CreatedAt: int64(m.now), CreatedBy: m.caller,
+		Rate: c.Rate, CreatedAt: int64(m.now), CreatedBy: m.caller, Subject: c.Subject,
 	}, c.Hash, int64(c.TTL))
 	return putAccess(m, x, r)
 }
@@ -48,10 +49,7 @@ func (RevokeToken) level() uint64 { return AccessLevel }
 
 func (c RevokeToken) apply(m *Machine) Result {
 	x, r := m.access.Find(c.Name, c.Number)
-	if x == nil {
-		return accessRefused(r)
-	}
-	return dropAccess(m, x)
+	return dropAccess(m, x, r)
 }
 
 // RotateToken gives an access token another secret.
@@ -86,6 +84,18 @@ func (c SetRoot) apply(m *Machine) Result {
 	return Result{Changed: true}
 }
 
+// SetSignIn replaces the settings of sign-in (SPEC A7). Its proposer has looked at them.
+type SetSignIn struct {
+	Settings string `cbor:"1,keyasint,omitempty"`
+	Rev      uint64 `cbor:"2,keyasint,omitempty"` // of the settings that it replaces
+}
+
+func (SetSignIn) level() uint64 { return AccessLevel }
+
+func (c SetSignIn) apply(m *Machine) Result {
+	return accessResult(m.access.ReplaceSignIn(c.Settings, c.Rev, &m.rev))
+}
+
 // turnedAway returns the refusal of a command whose caller has no say any more. It changes nothing and is not kept as an answer: the token
 // may hold again, and the command may be sent again with another one.
 func (m *Machine) turnedAway(c *Caller) (Result, bool) {
@@ -109,26 +119,27 @@ func (m *Machine) turnedAway(c *Caller) (Result, bool) {
 // Access returns the access tokens for reading.
 func (m *Machine) Access() access.View { return m.access.View(int64(m.now)) }
 
-func accessRefused(r access.Refusal) Result {
-	return Result{Code: Code(r.Code), Field: r.Field, Message: r.Why}
+func accessResult(r access.Refusal) Result {
+	return Result{Code: Code(r.Code), Field: r.Field, Message: r.Why, Changed: r.Code == ""}
 }
 
 func putAccess(m *Machine, x *access.Token, r access.Refusal) Result {
-	if x == nil {
-		return accessRefused(r)
+	if x != nil {
+		m.rev++
+		x.Rev = m.rev
+		m.access.Put(x)
+		m.emit(Event{Kind: AccessChanged, Access: x})
 	}
-	m.rev++
-	x.Rev = m.rev
-	m.access.Put(x)
-	m.emit(Event{Kind: AccessChanged, Access: x})
-	return Result{Changed: true}
+	return accessResult(r)
 }
 
-func dropAccess(m *Machine, x *access.Token) Result {
-	m.rev++
-	m.access.Remove(x, m.rev)
-	m.emit(Event{Kind: AccessRemoved, Access: x})
-	return Result{Changed: true}
+func dropAccess(m *Machine, x *access.Token, r access.Refusal) Result {
+	if x != nil {
+		m.rev++
+		m.access.Remove(x, m.rev)
+		m.emit(Event{Kind: AccessRemoved, Access: x})
+	}
+	return accessResult(r)
 }
 
 // tickAccess ends the tokens, and the former secrets, whose time has come; the next Tick goes on.
@@ -139,7 +150,7 @@ func tickAccess(m *Machine) {
 			return
 		}
 		if m.tickChange = true; next == nil {
-			dropAccess(m, was)
+			dropAccess(m, was, access.Refusal{})
 		} else {
 			putAccess(m, next, access.Refusal{})
 		}

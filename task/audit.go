@@ -36,29 +36,18 @@ type NoteRefusals struct {
 	Refusals []Refusal `cbor:"1,keyasint"`
 }
 
-// Refusal is audit.Refusal as it stands in the log.
-type Refusal struct {
-	Token     uint64 `cbor:"1,keyasint"`
-	From      string `cbor:"2,keyasint,omitempty"`
-	Route     string `cbor:"3,keyasint"`
-	Namespace string `cbor:"4,keyasint,omitempty"`
-	Count     int64  `cbor:"5,keyasint"`
-}
+// Refusal is a refusal, as it stands in the log.
+type Refusal = audit.Refusal
 
 func (NoteRefusals) level() uint64 { return AccessLevel }
 
 func (c NoteRefusals) apply(m *Machine) (r Result) {
-	if n := len(c.Refusals); n == 0 || n > audit.MaxRefusals {
-		return invalid("refusals", "one command notes 1 to 64 refusals")
-	}
-	for _, no := range c.Refusals {
-		if field, why := audit.Refusal(no).Wrong(); field != "" {
-			return invalid(field, why)
-		}
+	if field, why := audit.WrongRefusals(c.Refusals); field != "" {
+		return invalid(field, why)
 	}
 	r.Changed = true
 	for _, no := range c.Refusals {
-		x := audit.Refusal(no).Record(m.index, int64(m.now), m.Access().Name(no.Token))
+		x := no.Record(m.index, int64(m.now), m.Access().Name(no.Token))
 		if m.audit.Refuse(&x) {
 			r.Count++
 			m.emit(Event{Kind: AuditNoted, Audit: &x})

@@ -59,6 +59,7 @@ var (
 	_ Command = RotateToken{}        // 43
 	_ Command = SetRoot{}            // 44
 	_ Command = NoteRefusals{}       // 45
+	_ Command = SetSignIn{}          // 46
 )
 
 // refuse returns the Result of a command that changes nothing.

@@ -1,5 +1,7 @@
 package task
 
+import "strings"
+
 // Maintenance is a task like any other (SPEC M1): it has one ID and one lease at a time, and it is lost and taken over.
 // A *run* is one attempt of it, and its name is the attempt's number. Every command of a run carries the run's token.
 // If the token is not the current one the command is refused with halt. So a run that was superseded, or whose node was
@@ -11,6 +13,10 @@ const (
 	MaintenanceTask     = "maintenance"
 	NativeMaintenance   = "native:maintenance" // Version.Module
 )
+
+// Native reports whether a version has no module because its behavior is built into the nodes themselves. Such a
+// behavior has no file and no record. Only workers that say that they are ready for it are assigned its tasks.
+func Native(module string) bool { return strings.HasPrefix(module, "native:") }
 
 // MaintenanceKey returns the key of the maintenance task.
 func MaintenanceKey() Key { return Key{SystemNamespace, MaintenanceTask} }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-
-	"github.com/taskrt/taskrt/task/access"
 )
 
 // ErrBadSnapshot is wrapped by every error of Restore, except errors of its input.
@@ -284,7 +282,7 @@ func (r *restorer) finish() (*Machine, error) {
 
 // begin makes the changes that the Head asks for. Namespaces come as records.
 func (r *restorer) begin() error {
-	r.m.access.Scalars = access.Scalars{Last: r.head.AccessLast, Rev: r.head.AccessRev, RootOff: r.head.RootOff}
+	r.m.access.Restore(r.head.AccessLast, r.head.AccessRev, r.head.RootOff, r.head.SignIn)
 	r.m.audit.Begin(r.head.Audit)
 	if r.head.Level < FirstLevel || r.head.Level > r.m.known {
 		return bad("feature level %d; this build knows %d to %d", r.head.Level, FirstLevel, r.m.known)

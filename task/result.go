@@ -62,6 +62,7 @@ const (
 	TokenExists   Code = access.CodeExists
 	TokenNotFound Code = access.CodeNotFound
 	TooManyTokens Code = access.CodeTooMany
+	SignInChanged Code = access.CodeSignInChanged
 )
 
 // SubmitOutcome is the answer to a submit (SPEC I4).

@@ -12,8 +12,9 @@ import (
 
 // What scripts say about access tokens. A secret is a letter: its hash is that letter 32 times.
 //
-//	access NAME secret=S [roles=R,R] [in=PATTERN,…] [of=PATTERN,…] [ttl=MS] [rate=N]
+//	access NAME secret=S [roles=R,R] [in=PATTERN,…] [of=PATTERN,…] [ttl=MS] [rate=N] [subject=S]
 //	rotate NAME secret=S [number=N] [overlap=MS] · revoke NAME [number=N] · root off|on
+//	sign-in settings=S [times=N] [rev=N]
 //	tokens · opens SECRET... · audit [after=N]
 //	refused TOKEN/ROUTE[/NAMESPACE]... [count=N] [from=ADDRESS]
 //
@@ -41,7 +42,7 @@ func (s *script) accessCommand(a *args) task.Command {
 	switch a.verb {
 	case "access":
 		c := task.CreateToken{
-			Name: a.word(0), Hash: secret(a.text("secret", "")), TTL: task.Millis(a.number("ttl", 0)), Rate: a.number("rate", 0),
+			Name: a.word(0), Hash: secret(a.text("secret", "")), TTL: task.Millis(a.number("ttl", 0)), Rate: a.number("rate", 0), Subject: a.text("subject", ""),
 			Namespaces: strings.FieldsFunc(a.text("in", "*"), isComma), Behaviors: strings.FieldsFunc(a.text("of", "*"), isComma),
 		}
 		for _, name := range strings.FieldsFunc(a.text("roles", "read"), isComma) {
@@ -67,6 +68,8 @@ func (s *script) accessCommand(a *args) task.Command {
 		return c
 	case "root":
 		return task.SetRoot{Off: a.word(0) == "off"}
+	case "sign-in":
+		return task.SetSignIn{Settings: strings.Repeat(a.text("settings", ""), int(a.number("times", 1))), Rev: uint64(a.number("rev", 0))}
 	}
 	return nil
 }
@@ -82,6 +85,9 @@ func (s *script) lookAtAccess(a *args) bool {
 			fmt.Fprintln(&s.out, formatAccess(x))
 		}
 		fmt.Fprintf(&s.out, "rev=%d off=%t\n", tokens.Rev(), tokens.RootOff())
+		if settings, rev := tokens.SignIn(); rev != 0 {
+			fmt.Fprintf(&s.out, "sign-in %s rev=%d\n", settings, rev)
+		}
 	case "audit":
 		for x := range s.m.Audit().After(uint64(a.number("after", 0))) {
 			fmt.Fprintln(&s.out, formatAudit(&x))
@@ -128,5 +134,6 @@ func formatAccess(x *access.Token) string {
 	f.add("by", x.CreatedBy)
 	f.add("creator", x.Creator)
 	f.add("rate", x.Rate)
+	f.add("subject", x.Subject)
 	return fmt.Sprintf("%s %d: created=%d rev=%d %s", x.Name, x.Number, x.CreatedAt, x.Rev, f.b.String())
 }

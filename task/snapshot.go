@@ -2,10 +2,10 @@ package task
 
 import (
 	"cmp"
+	"github.com/taskrt/taskrt/task/access"
 	"maps"
 	"slices"
 
-	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/answers"
 	"github.com/taskrt/taskrt/task/audit"
 	"github.com/taskrt/taskrt/task/blobs"
@@ -71,7 +71,8 @@ type Head struct {
 	AccessRev    uint64 `cbor:"31,keyasint,omitempty"` // of the last change of any
 	RootOff      bool   `cbor:"32,keyasint,omitempty"`
 
-	Audit *AuditHead `cbor:"33,keyasint,omitempty"` // nil: nothing was ever recorded
+	Audit  *AuditHead `cbor:"33,keyasint,omitempty"` // nil: nothing was ever recorded
+	SignIn *SignIn    `cbor:"34,keyasint,omitempty"` // nil: it was never set
 }
 
 // Process is one proposing process whose answers are kept (SPEC H4).
@@ -149,7 +150,7 @@ func (m *Machine) Freeze() *Frozen {
 		Records: m.counts.Records, Namespaces: int64(len(f.namespaces)), Operations: int64(len(f.operations)),
 		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.Len()), Runs: int64(len(f.runs)),
 		Floor: m.floor, Drained: m.DrainedNodes(), Level: m.level,
-		AccessTokens: int64(m.access.Len()), AccessLast: m.access.Last, AccessRev: m.access.Rev, RootOff: m.access.RootOff,
+		AccessTokens: int64(m.access.Len()), AccessLast: m.access.Last, AccessRev: m.access.Rev, RootOff: m.access.RootOff, SignIn: m.access.SignInHead(),
 		Audit: m.audit.Head(),
 	}
 	return f

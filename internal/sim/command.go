@@ -175,7 +175,7 @@ func (s *symbols) contents(o Op) task.Command {
 			c.Depends = append(c.Depends, s.record(p.Op))
 		}
 		return c
-	case "token", "rotate", "revoke", "root", "refusals":
+	case "token", "rotate", "revoke", "root", "sign-in", "refusals":
 		return s.access(o)
 	}
 	return s.upkeep(o)

@@ -13,7 +13,7 @@ func (s *symbols) caller(o Op) (c task.Caller) {
 	case "":
 		return c
 	case "root":
-		c.Token = task.RootToken
+		c.Token = 1 // the root token
 	default:
 		c.Token = 1000 // nobody's
 		if s.last != nil {
@@ -38,13 +38,16 @@ func (s *symbols) access(o Op) task.Command {
 	}
 	switch o.Verb {
 	case "token":
-		c := task.CreateToken{Name: o.Name, Roles: uint64(o.Size), Behaviors: []string{"*"}, Hash: secret, TTL: o.Delay}
+		c := task.CreateToken{Name: o.Name, Roles: uint64(o.Size), Behaviors: []string{"*"}, Hash: secret, TTL: o.Delay, Subject: o.Label}
 		if o.Group != "" {
 			c.Namespaces = []string{o.Group, "_system"}
 		}
 		return c
 	case "rotate":
 		return task.RotateToken{Name: o.Name, Number: o.Hello, Hash: secret, Overlap: o.Delay}
+	case "sign-in":
+		_, rev := s.last.Access().SignIn()
+		return task.SetSignIn{Settings: strings.Repeat(o.Name, max(o.Long, 1)), Rev: rev + uint64(o.Age)<<40}
 	case "refusals":
 		c := task.NoteRefusals{}
 		for _, p := range o.Parts {

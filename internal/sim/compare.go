@@ -24,13 +24,13 @@ func (r *Run) compare(ps []task.Proposal, got, want []task.Result, events []task
 	checks := []func() error{
 		r.compareRecords, r.compareTasks, r.compareOperations, r.compareUpkeep, r.compareSpaces, r.compareBehaviors, r.compareRest, r.compareSessions,
 		r.compareExternal, r.comparePlan,
-		r.compareNextTick,
+		r.compareNextTick, r.compareSignIn,
 		func() error { return r.compareEvents(events) }, func() error { return r.compareOperationEvents(events) },
 		func() error { return r.compareBlobEvents(events) }, func() error { return r.compareAccess(events) },
 		func() error { return r.compareAudit(events) },
 	}
 	if r.opts.Light { // the model needs the numbers that these adopt
-		checks = []func() error{r.compareRecords, r.compareTasks, r.compareOperations, r.compareSpaces, r.compareBehaviors}
+		checks = []func() error{r.compareRecords, r.compareTasks, r.compareOperations, r.compareSpaces, r.compareBehaviors, r.compareSignIn}
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {

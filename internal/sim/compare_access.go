@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/taskrt/taskrt/internal/sim/naive"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -57,5 +58,15 @@ func (r *Run) compareAccess(events []task.Event) error {
 		return fmt.Errorf("the rev of the access tokens went from %d to %d: %v", r.accessRev, tokens.Rev(), told)
 	}
 	r.accessRev = tokens.Rev()
+	return nil
+}
+
+// compareSignIn compares the settings of sign-in (SPEC A7), and tells the model their rev.
+func (r *Run) compareSignIn() error {
+	settings, rev := r.replicas[0].m.Access().SignIn()
+	if set := r.model.SignInRev == naive.NewSignIn; settings != r.model.SignIn || set != (rev != r.signInRev) || rev < r.signInRev {
+		return fmt.Errorf("sign-in is set to %.40q at rev %d, want %.40q after %d", settings, rev, r.model.SignIn, r.signInRev)
+	}
+	r.model.SignInRev, r.signInRev = rev, rev
 	return nil
 }

@@ -18,6 +18,9 @@ func (g *generator) access(*Run) Op {
 		if g.percent(50) {
 			o.Delay = task.Millis(g.rng.Int64N(20_000))
 		}
+		if g.percent(10) {
+			o.Label = "corp/ann"
+		}
 		if g.percent(4) {
 			o.Size, o.Delay, o.Group = pick(g, []int64{0, 64, 1 << 20}), -1, ""
 		}
@@ -28,6 +31,13 @@ func (g *generator) access(*Run) Op {
 		}
 	case n < 18:
 		o.Verb = "revoke"
+	case n == 18:
+		if o.Verb = "sign-in"; g.percent(20) {
+			o.Age = 1
+		}
+		if g.percent(5) {
+			o.Long = 40_000
+		}
 	default:
 		o.Verb, o.On = "root", g.percent(40)
 	}

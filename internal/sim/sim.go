@@ -53,7 +53,7 @@ type Run struct {
 	history  *history
 	symbols  *symbols
 
-	accessRev uint64 // of the access tokens, after the last entry
+	accessRev, signInRev uint64 // of the access tokens, after the last entry
 }
 
 const (

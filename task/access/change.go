@@ -11,6 +11,8 @@ const (
 	CodeExists   = "token_exists"
 	CodeNotFound = "token_not_found"
 	CodeTooMany  = "too_many_tokens"
+
+	CodeSignInChanged = "sign_in_changed"
 )
 
 // New returns the token that is made of x, which lacks what only the table knows: the number, and the name of the token that asked for it.
@@ -29,6 +31,8 @@ func (t *Table) New(x Token, secret []byte, lifetime int64) (*Token, Refusal) {
 		return nil, Refusal{CodeInvalid, field, why}
 	case t.Named(x.Name) != nil:
 		return nil, Refusal{CodeExists, "name", "an access token of this name exists"}
+	case x.Subject != "" && t.Len() >= MaxSessions:
+		return nil, Refusal{CodeTooMany, "", "the cluster has 50000 access tokens: no session begins until some have ended"}
 	case t.Len() >= MaxTokens:
 		return nil, Refusal{CodeTooMany, "", "the cluster has 100000 access tokens, and keeps no more"}
 	}
@@ -81,4 +85,17 @@ func after(now, length int64) int64 {
 		return end
 	}
 	return cmp.Or(now+length, 1)
+}
+
+// ReplaceSignIn takes other settings of sign-in in the place of those with a rev (SPEC A7). rev is the last one; the write adds its own.
+func (t *Table) ReplaceSignIn(settings string, former uint64, rev *uint64) Refusal {
+	switch {
+	case len(settings) > MaxSignIn:
+		return Refusal{CodeInvalid, "settings", "are at most 64 KiB"}
+	case former != t.SignInRev:
+		return Refusal{CodeSignInChanged, "", "others have changed the settings of sign-in meanwhile"}
+	}
+	*rev++
+	t.setSignIn(settings, *rev)
+	return Refusal{}
 }

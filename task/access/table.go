@@ -16,6 +16,9 @@ type Scalars struct {
 	Last    uint64 `cbor:"1,keyasint,omitempty"` // number of the newest token that ever was; 0: there was none
 	Rev     uint64 `cbor:"2,keyasint,omitempty"` // of the last change of any token, or of RootOff
 	RootOff bool   `cbor:"3,keyasint,omitempty"` // the root token does not hold
+
+	SignIn    string `cbor:"4,keyasint,omitempty"` // who vouches for people and workloads (SPEC A7), as its proposers write it; "": nobody
+	SignInRev uint64 `cbor:"5,keyasint,omitempty"` // of its last change
 }
 
 // Table holds the access tokens. Tokens are found in O(1), by number and by hash, and walked by name. Reads may run beside each other, not
@@ -28,6 +31,8 @@ type Table struct {
 	Scalars
 	kind uint64 // of hashes
 	sum  uint64
+
+	signIn uint64 // hash of SignIn, which is long and seldom changes
 }
 
 type (
@@ -58,6 +63,10 @@ func (t *Table) Sum() uint64 {
 	h.Word(t.Last)
 	h.Word(t.Rev)
 	h.Bool(t.RootOff)
+	if t.SignInRev != 0 {
+		h.Word(t.SignInRev)
+		h.Word(t.signIn)
+	}
 	return t.sum + h.Sum()
 }
 
@@ -156,6 +165,34 @@ func (t *Table) leave(e *entry) {
 
 // SetRoot turns the root token off or on.
 func (t *Table) SetRoot(off bool, rev uint64) { t.RootOff, t.Rev = off, rev }
+
+func (t *Table) setSignIn(settings string, rev uint64) {
+	h := hash.New(t.kind + 1)
+	h.Str(settings)
+	t.SignIn, t.SignInRev, t.signIn = settings, rev, h.Sum()
+}
+
+// SignIn are the settings of sign-in in the head of a snapshot.
+type SignIn struct {
+	Settings string `cbor:"1,keyasint,omitempty"`
+	Rev      uint64 `cbor:"2,keyasint"`
+}
+
+// SignInHead returns the settings of sign-in; nil: they were never set.
+func (t *Table) SignInHead() *SignIn {
+	if t.SignInRev == 0 {
+		return nil
+	}
+	return &SignIn{t.SignIn, t.SignInRev}
+}
+
+// Restore takes what the head of a snapshot says.
+func (t *Table) Restore(last, rev uint64, rootOff bool, s *SignIn) {
+	t.Last, t.Rev, t.RootOff = last, rev, rootOff
+	if s != nil {
+		t.setSignIn(s.Settings, s.Rev)
+	}
+}
 
 // Due returns a token of which something has ended at a time, and the token without it, which is nil if it has expired; nil if there is
 // none.

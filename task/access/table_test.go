@@ -90,7 +90,7 @@ func TestTable(t *testing.T) {
 		break
 	}
 	restored := access.NewTable(7)
-	restored.Scalars = table.Scalars
+	restored.Restore(table.Last, table.Rev, table.RootOff, table.SignInHead())
 	for _, x := range copied() {
 		if !restored.Add(&x) || restored.Add(&x) {
 			t.Errorf("%s is taken twice, or not once", x.Name)

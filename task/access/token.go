@@ -25,6 +25,7 @@ type Token struct {
 	Creator     string `cbor:"11,keyasint,omitempty"` // its name then
 	Rate        int64  `cbor:"12,keyasint,omitempty"` // requests per second and node; 0: no limit
 	Rev         uint64 `cbor:"13,keyasint"`
+	Subject     string `cbor:"14,keyasint,omitempty"` // of a session (SPEC A7): who has signed in; "": it is none
 }
 
 // Root is the number of the root token. It follows from the cluster secret and is not in the state.
@@ -35,6 +36,16 @@ const RootName = "root"
 
 // MaxRate bounds Token.Rate.
 const MaxRate = 1_000_000
+
+// Limits of sign-in (SPEC A7).
+const (
+	MaxSession = 12 * 60 * 60 * 1000 // lifetime of a session, in milliseconds
+	MaxSubject = 320                 // bytes
+	MaxSignIn  = 64 << 10            // bytes of the settings
+
+	// MaxSessions is from how many tokens on no session begins: whoever may sign in must not take the place of tokens that an admin makes.
+	MaxSessions = MaxTokens / 2
+)
 
 // Holds reports whether the token has not expired at a time.
 func (t *Token) Holds(now int64) bool { return t.Expires == 0 || t.Expires > now }
@@ -56,6 +67,10 @@ func (t *Token) Wrong() (field, why string) {
 		return "hash", "is the SHA-256 of a secret: 32 bytes"
 	case t.Rate < 0 || t.Rate > MaxRate:
 		return "rate", "is 0 to 1000000 requests per second"
+	case len(t.Subject) > MaxSubject:
+		return "subject", "is at most 320 bytes"
+	case t.Subject != "" && (t.Expires == 0 || t.Expires-t.CreatedAt > MaxSession):
+		return "ttl", "of a session is at most 12 h"
 	}
 	return t.Grant.Check()
 }
@@ -89,5 +104,8 @@ func (t *Token) hash(kind uint64) uint64 {
 	h.Str(t.Creator)
 	h.Int(t.Rate)
 	h.Word(t.Rev)
+	if t.Subject != "" {
+		h.Str(t.Subject)
+	}
 	return h.Sum()
 }

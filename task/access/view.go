@@ -26,6 +26,9 @@ func (v View) Rev() uint64 { return v.table.Rev }
 // RootOff reports whether the root token is turned off.
 func (v View) RootOff() bool { return v.table.RootOff }
 
+// SignIn returns the settings of sign-in, and the rev of their last change; "": nobody vouches.
+func (v View) SignIn() (settings string, rev uint64) { return v.table.SignIn, v.table.SignInRev }
+
 // Hashed returns the token that a secret with this hash opens now, or nil.
 func (v View) Hashed(h Hash) *Token { return v.table.Hashed(h, v.now) }
 

@@ -35,18 +35,31 @@ func (v View) After(number uint64) func(yield func(Record) bool) {
 
 // Refusal is what a node has counted: how often a token lacked a role for a route in a namespace.
 type Refusal struct {
-	Token     uint64
-	From      string // the address of the last one
-	Route     string
-	Namespace string // "": none in particular
-	Count     int64
+	Token     uint64 `cbor:"1,keyasint"`
+	From      string `cbor:"2,keyasint,omitempty"` // the address of the last one
+	Route     string `cbor:"3,keyasint"`
+	Namespace string `cbor:"4,keyasint,omitempty"` // "": none in particular
+	Count     int64  `cbor:"5,keyasint"`
 }
 
 // MaxRefusals is how many refusals one command notes.
 const MaxRefusals = 64
 
-// Wrong says what is wrong with a refusal: the field, and why; "" for both if nothing is.
-func (x Refusal) Wrong() (field, why string) {
+// WrongRefusals says what is wrong with the refusals of one command: the field, and why; "" for both if nothing is.
+func WrongRefusals(all []Refusal) (field, why string) {
+	if len(all) == 0 || len(all) > MaxRefusals {
+		return "refusals", "one command notes 1 to 64 refusals"
+	}
+	for _, x := range all {
+		if field, why = x.wrong(); field != "" {
+			break
+		}
+	}
+	return field, why
+}
+
+// wrong says what is wrong with a refusal: the field, and why; "" for both if nothing is.
+func (x Refusal) wrong() (field, why string) {
 	switch {
 	case x.Token == 0 || x.Route == "":
 		return "refusals", "name a token and a route"

@@ -55,6 +55,7 @@ const (
 	kindRotateToken        uint64 = 43
 	kindSetRoot            uint64 = 44
 	kindNoteRefusals       uint64 = 45
+	kindSetSignIn          uint64 = 46
 )
 
 func kindOf(c task.Command) (uint64, error) {
@@ -149,6 +150,8 @@ func kindOf(c task.Command) (uint64, error) {
 		return kindSetRoot, nil
 	case task.NoteRefusals:
 		return kindNoteRefusals, nil
+	case task.SetSignIn:
+		return kindSetSignIn, nil
 	}
 	return 0, fmt.Errorf("%w: %T (commands are values, not pointers)", ErrUnknownCommand, c)
 }
@@ -246,6 +249,8 @@ func decodeCommand(kind uint64, b []byte) (task.Command, []byte, error) {
 		return decode[task.SetRoot](b)
 	case kindNoteRefusals:
 		return decode[task.NoteRefusals](b)
+	case kindSetSignIn:
+		return decode[task.SetSignIn](b)
 	}
 	return nil, nil, fmt.Errorf("%w: number %d", ErrUnknownCommand, kind)
 }

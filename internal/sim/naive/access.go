@@ -53,12 +53,16 @@ func (m *Model) createToken(c task.CreateToken, got task.Result) task.Result {
 	if m.Access[c.Name] != nil {
 		no = append(no, task.TokenExists)
 	}
+	if c.Subject != "" && (c.TTL <= 0 || c.TTL > 12*3600*1000) || len(c.Subject) > 320 { // A7
+		no = append(no, task.InvalidCommand)
+	}
 	if len(no) > 0 {
 		return oneOf(got, no...)
 	}
 	var x task.AccessToken
 	m.tokens++
 	x.Number, x.Name, x.Rate, x.CreatedAt, x.CreatedBy = m.tokens+1, c.Name, c.Rate, int64(m.Now), m.caller
+	x.Subject = c.Subject
 	assign(&x.Grant.Roles, c.Roles)
 	x.Grant.Namespaces, x.Grant.Behaviors = c.Namespaces, c.Behaviors
 	copy(x.Hash[:], c.Hash)
@@ -112,6 +116,21 @@ func (m *Model) setRoot(c task.SetRoot) task.Result {
 	}
 	return task.Result{Changed: changed}
 }
+
+// setSignIn is A7: the settings are replaced by who knows them as they are. The simulator says what rev they have.
+func (m *Model) setSignIn(c task.SetSignIn) task.Result {
+	switch {
+	case len(c.Settings) > 64<<10:
+		return task.Result{Code: task.InvalidCommand}
+	case c.Rev != m.SignInRev:
+		return task.Result{Code: task.SignInChanged}
+	}
+	m.SignIn, m.SignInRev = c.Settings, NewSignIn
+	return task.Result{Changed: true}
+}
+
+// NewSignIn is the rev of settings of which the model does not know the rev yet.
+const NewSignIn = 1<<64 - 1
 
 // TokenTime returns when something of an access token ends by itself; 0: never.
 func TokenTime(x *task.AccessToken) task.Time {

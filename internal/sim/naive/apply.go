@@ -68,6 +68,8 @@ func (m *Model) keepHouse(c task.Command, got task.Result) task.Result {
 		return m.revokeToken(c)
 	case task.SetRoot: // A4
 		return m.setRoot(c)
+	case task.SetSignIn: // A7
+		return m.setSignIn(c)
 	case task.NoteRefusals: // A8
 		return m.noteRefusals(c)
 	case task.NoteBlob: // M3

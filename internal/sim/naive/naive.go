@@ -35,6 +35,8 @@ type Model struct {
 	Runs           []task.MaintenanceRun
 	Access         map[string]*task.AccessToken // by name (A4)
 	RootOff        bool
+	SignIn         string // A7
+	SignInRev      uint64
 	Changes        []task.AuditRecord // A8
 	Refused        []task.AuditRecord
 	Audited        uint64          // records so far
