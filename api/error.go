@@ -68,6 +68,10 @@ const (
 	CodeTokenNotFound   = "token_not_found"
 	CodeTokenExists     = "token_exists"
 	CodeTooManyTokens   = "too_many_tokens"
+	CodeIssuerNotFound  = "issuer_not_found"
+	CodeIssuerAway      = "issuer_away"
+	CodeSignInRefused   = "sign_in_refused"
+	CodeSignInChanged   = "sign_in_changed"
 
 	CodeVersionNotFound     = "version_not_found"
 	CodeMemberNotFound      = "member_not_found"

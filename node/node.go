@@ -18,6 +18,7 @@ import (
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/node/service"
+	"github.com/taskrt/taskrt/node/signin"
 	"github.com/taskrt/taskrt/node/tokens"
 	"github.com/taskrt/taskrt/node/wait"
 	"github.com/taskrt/taskrt/node/watch"
@@ -43,6 +44,7 @@ type Node struct {
 	hub     *lead.Hub
 	accepts *accept.Client
 	gate    *access.Gate // nil: the cluster is open
+	desk    *signin.Desk
 	workers workers
 
 	fatal chan struct{} // closed when the node must stop by itself
@@ -122,6 +124,7 @@ func (n *Node) start() error {
 		Store: n.store, Files: n.files, Modules: modules{n}, Members: members{n}, Accepts: n.accepts, Waits: n.waits, Changes: n.changes,
 		Clock: cfg.Clock, Maintenance: cfg.Maintenance, Logger: cfg.Logger,
 	})
+	n.desk = signin.New(n.Log())
 	n.hub = lead.New(lead.Config{
 		ID: cfg.ID, TTL: cfg.SessionTTL, Store: n.store, Clock: cfg.Clock, Logs: n.logs, Logger: cfg.Logger,
 		Subscribe:   func() lead.Subscription { return n.store.Subscribe(subscribeEntries) },
@@ -246,6 +249,9 @@ func (n *Node) Guarded() api.Service {
 
 // Tokens manages the cluster's access tokens.
 func (n *Node) Tokens() tokens.Manager { return tokens.NewManager(n.Log()) }
+
+// SignIn lets people and workloads begin sessions.
+func (n *Node) SignIn() *signin.Desk { return n.desk }
 
 // Store is the replicated store, for tests and for tools in the same process.
 func (n *Node) Store() *raftstore.Store { return n.store }

@@ -26,7 +26,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)
 		server := httptest.NewServer(server.New(f, server.Config{
-			Logger: slog.New(slog.DiscardHandler), Access: tokens{},
+			Logger: slog.New(slog.DiscardHandler), Access: tokens{}, SignIn: desk{},
 			Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 			}),
@@ -54,6 +54,9 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"GET", "/v1/tokens?limit=2", ""}, {"GET", "/v1/tokens/ci", ""}, {"GET", "/v1/self", ""}, {"DELETE", "/v1/tokens/ci", ""},
 		{"POST", "/v1/tokens", `{"name":"ci","roles":["read"],"ttl":"1h"}`}, {"POST", "/v1/tokens/ci/rotate", `{"overlap":"1h"}`},
 		{"POST", "/v1/tokens:disable-root", ""}, {"GET", "/v1/tokens/CI", ""}, {"GET", "/v1/tokens/gone", ""},
+		{"GET", "/v1/sign-in", ""}, {"POST", "/v1/sign-in", `{"token":"good"}`}, {"POST", "/v1/sign-in", `{"token":"bad","issuer":"corp"}`}, {"POST", "/v1/sign-in", `{}`},
+		{"DELETE", "/v1/self", ""}, {"GET", "/v1/issuers", ""}, {"DELETE", "/v1/issuers/corp", ""}, {"DELETE", "/v1/issuers/gone", ""}, {"PUT", "/v1/issuers/corp", `{}`},
+		{"PUT", "/v1/issuers/corp", `{"url":"https://id.example","client_id":"taskrt","rules":[{"claim":"sub","value":"ann","roles":["read"]}]}`},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), x.method, url+x.path, strings.NewReader(x.body))
 		if err != nil {

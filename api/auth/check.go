@@ -37,12 +37,7 @@ func (r *CreateTokenRequest) Check() error {
 	if r.Name == RootName {
 		return api.FieldError(api.CodeInvalidField, "name", "%s is the token that follows from the cluster secret", RootName)
 	}
-	if r.Namespaces == nil {
-		r.Namespaces = []string{"*"}
-	}
-	if r.Behaviors == nil {
-		r.Behaviors = []string{"*"}
-	}
+	r.everything()
 	if _, err := r.Grant(); err != nil {
 		return err
 	}
@@ -55,6 +50,16 @@ func (r *CreateTokenRequest) Check() error {
 		return e
 	}
 	return checkHash(r.Hash)
+}
+
+// everything fills in patterns that are absent.
+func (r *CreateTokenRequest) everything() {
+	if r.Namespaces == nil {
+		r.Namespaces = []string{"*"}
+	}
+	if r.Behaviors == nil {
+		r.Behaviors = []string{"*"}
+	}
 }
 
 // Grant returns what is asked for.

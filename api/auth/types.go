@@ -12,7 +12,7 @@ import (
 
 // Sources are the files with the types that travel; see api.Sources.
 //
-//go:embed types.go
+//go:embed types.go signin.go
 var Sources embed.FS
 
 // Principal is who makes a call (SPEC A4, A5). Values are immutable.
@@ -67,8 +67,10 @@ type Token struct {
 	RotatedAt  *api.Time `json:"rotated_at,omitempty"`
 	// FormerUntil is until when the credential from before the last rotation holds.
 	FormerUntil *api.Time `json:"former_until,omitempty"`
-	Rate        int64     `json:"rate,omitempty"` // requests per second and node; 0: no limit
-	Rev         uint64    `json:"rev,omitempty"`
+	// Subject is, of a session, who has signed in: the name of the issuer, a slash, and whom the issuer means.
+	Subject string `json:"subject,omitempty"`
+	Rate    int64  `json:"rate,omitempty"` // requests per second and node; 0: no limit
+	Rev     uint64 `json:"rev,omitempty"`
 }
 
 // CreateTokenRequest asks for a token. The new token may do nothing that the caller may not.

@@ -13,6 +13,8 @@ type Gate interface {
 	// Enter returns who makes a request, by the value of its header Authorization, and by the address that it comes from. An
 	// error is an *api.Error.
 	Enter(authorization, addr string) (*auth.Principal, error)
+	// Guess counts an attempt from an address to get in without a token. An error, an *api.Error, says that there were too many.
+	Guess(addr string) error
 }
 
 // enter finds out who makes a request, and refuses whoever may not, before anything is looked up and before a byte of the body

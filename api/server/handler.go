@@ -52,6 +52,8 @@ type Config struct {
 	Gate Gate
 	// Access serves the routes of tokens. Default: there are no tokens.
 	Access auth.Access
+	// SignIn serves the routes of sign-in. Default: nobody signs in.
+	SignIn auth.SignIn
 	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any
 	// other request. OnRequest must not block.
 	OnRequest func(route, method string, status int, took time.Duration)
@@ -68,7 +70,7 @@ type handler struct {
 	adding   admission.Control
 	added    *semaphore.Weighted // bodies of requests that add work
 	routes   *http.ServeMux
-	open     map[string]bool         // paths of routes that anybody may ask for, web pages too
+	open     map[string]bool         // paths of routes that web pages may ask for, too
 	store    map[string]http.Handler // handlers below storePrefix, by their path in the table; see serveStore
 	openapi  func() json.RawMessage  // returns the document, which is made once, when it is first asked for
 }
@@ -103,7 +105,7 @@ func New(s api.Service, c Config) http.Handler {
 	}
 	h.openapi = sync.OnceValue(func() json.RawMessage { return codec.Encode(documentOf(routes())) })
 	for _, r := range routes() {
-		if r.needs.Scope == auth.Open {
+		if r.needs.Scope == auth.Open && !strings.HasPrefix(r.path, "/v1/") {
 			h.open[r.path] = true
 		}
 	}

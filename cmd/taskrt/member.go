@@ -138,7 +138,7 @@ func (m *member) run(ctx context.Context) error {
 		OnRequest: m.metrics.Request,
 	}
 	if gate := m.node.Gate(); gate != nil {
-		config.Gate, config.Access = gate, m.node.Tokens()
+		config.Gate, config.Access, config.SignIn = gate, m.node.Tokens(), m.node.SignIn()
 	}
 	handler := server.New(m.node.Guarded(), config)
 	go keys.Watch(ctx, m.pair, m.keys, m.log)

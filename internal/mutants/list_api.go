@@ -60,7 +60,7 @@ var apiMutants = []mutant{
 		Pkg: "./node/access", Run: "TestLong$", Why: "a stream would outlive its token (A4)"},
 	{Name: "gate-call-after-revocation", Dir: "node/access", In: "Gate.Long", Old: "if err := g.Still(p); err != nil {", New: "if err := g.Still(nil); err != nil {",
 		Pkg: "./node/access", Run: "TestLong$", Why: "a call that begins beside the revocation would go on (A4)"},
-	{Name: "gate-guesses-unbounded", Dir: "node/access", In: "Gate.Enter", Old: "if !g.guesses.allow(addr) {", New: "if g.guesses.allow(addr); false {",
+	{Name: "gate-guesses-unbounded", Dir: "node/access", In: "Gate.Guess", Old: "if !g.guesses.allow(addr) {", New: "if g.guesses.allow(addr); false {",
 		Pkg: "./node/access", Run: "TestGuesses$", Why: "one address could guess without an end (A9)"},
 	{Name: "gate-addresses-unbounded", Dir: "node/access", In: "guesses.allow", Old: "if len(g.by) >= maxAddrs {", New: "if len(g.by) < 0 {",
 		Pkg: "./node/access", Run: "TestGuesses$", Why: "guesses would fill the memory (A9)"},

@@ -254,7 +254,7 @@ func (t Manager) setRoot(ctx context.Context, off bool) error {
 
 func showToken(x *access.Token) *auth.Token {
 	return &auth.Token{
-		Name: x.Name, Roles: x.Grant.Roles.Names(), Namespaces: listed(x.Grant.Namespaces), Behaviors: listed(x.Grant.Behaviors),
+		Name: x.Name, Subject: x.Subject, Roles: x.Grant.Roles.Names(), Namespaces: listed(x.Grant.Namespaces), Behaviors: listed(x.Grant.Behaviors),
 		ExpiresAt: view.Time(task.Time(x.Expires)), CreatedAt: view.Time(task.Time(x.CreatedAt)), CreatedBy: x.Creator,
 		RotatedAt: view.Time(task.Time(x.RotatedAt)), FormerUntil: view.Time(task.Time(x.FormerUntil)), Rate: x.Rate, Rev: x.Rev,
 	}
@@ -262,3 +262,38 @@ func showToken(x *access.Token) *auth.Token {
 
 // listed is a list for JSON, which has an empty one for none.
 func listed(all []string) []string { return append([]string{}, all...) }
+
+// Session is a token for somebody who has signed in (SPEC A7).
+type Session struct {
+	Subject  string
+	Grant    access.Grant
+	Lifetime time.Duration
+	Hash     string // as in auth.CreateTokenRequest
+}
+
+// Begin makes a token for a session. It asks nobody: the caller has seen that somebody vouches for the subject.
+func (t Manager) Begin(ctx context.Context, s Session) (*auth.CreatedToken, error) {
+	drawn, hash := credential(s.Hash)
+	name := "session-" + hex.EncodeToString(hash[:8])
+	res, err := t.log.Propose(auth.WithPrincipal(ctx, nil), task.CreateToken{
+		Name: name, Roles: uint64(s.Grant.Roles), Namespaces: s.Grant.Namespaces, Behaviors: s.Grant.Behaviors, Hash: hash[:],
+		TTL: task.Millis(s.Lifetime.Milliseconds()), Subject: s.Subject,
+	})
+	return t.made(ctx, name, &res, err, drawn, hash)
+}
+
+// End revokes the token that makes the call.
+func (t Manager) End(ctx context.Context) error {
+	p := auth.PrincipalOf(ctx)
+	switch {
+	case p == nil:
+		return auth.Unauthenticated()
+	case p.Members || p.Number == access.Root:
+		return api.NewError(api.CodeForbidden, "the token %s follows from a secret: it ends with the secret", p.Name)
+	}
+	res, err := t.log.Propose(ctx, task.RevokeToken{Name: p.Name, Number: p.Number})
+	if err != nil {
+		return err
+	}
+	return t.log.Await(ctx, res.Index)
+}
