@@ -46,7 +46,10 @@ func (s *symbols) access(o Op) task.Command {
 	case "rotate":
 		return task.RotateToken{Name: o.Name, Number: o.Hello, Hash: secret, Overlap: o.Delay}
 	case "sign-in":
-		_, rev := s.last.Access().SignIn()
+		rev := uint64(0)
+		if s.last != nil {
+			_, rev = s.last.Access().SignIn()
+		}
 		return task.SetSignIn{Settings: strings.Repeat(o.Name, max(o.Long, 1)), Rev: rev + uint64(o.Age)<<40}
 	case "refusals":
 		c := task.NoteRefusals{}
