@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
@@ -98,7 +99,7 @@ func readPolicy(c *cli.Context, stdin io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	policy = bytes.TrimPrefix(policy, []byte("\ufeff"))
-	if err := whyNotJSON(policy); err != nil {
+	if err := input.WhyNotJSON(policy); err != nil {
 		return nil, usagef(c, "%s is not JSON: %w", file, err)
 	}
 	return policy, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -39,7 +40,7 @@ func blobPut(c *cli.Context, cl *client) error {
 		return usagef(c, "%w", err)
 	}
 	defer file.Close()
-	stop := cl.sending(uploadName(c.Args().First()), size)
+	stop := show.Sending(cl.stderr, &cl.sent, uploadName(c.Args().First()), size)
 	b, err := cl.PutBlob(cl.ctx, api.PutBlobRequest{Body: file, Size: size, Digest: c.String("digest")})
 	stop()
 	if err != nil {

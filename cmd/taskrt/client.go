@@ -27,7 +27,7 @@ type client struct {
 	meta      *api.Meta
 	json      bool
 	namespace string
-	sent      atomic.Int64 // bytes of the body that is on its way; see sending
+	sent      atomic.Int64 // bytes of the body that is on its way; see show.Sending
 }
 
 // client makes the client of a command and runs do with it.

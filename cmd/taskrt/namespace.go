@@ -195,7 +195,7 @@ func namespaceImport(c *cli.Context, cl *client) error {
 		}
 		r.Body = f
 	}
-	stop := cl.sending(uploadName(c.Args().Get(1)), size)
+	stop := show.Sending(cl.stderr, &cl.sent, uploadName(c.Args().Get(1)), size)
 	n, err := cl.ImportNamespace(cl.ctx, r)
 	stop()
 	if err != nil {

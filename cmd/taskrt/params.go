@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 )
 
 // paramsFlag is a flag of readParams.
@@ -36,7 +37,7 @@ func (c *client) params(flags *cli.Context) (text json.RawMessage, raw []byte, e
 	if err != nil || len(content) <= maxInline {
 		return text, raw, err
 	}
-	stop := c.sending("params", int64(len(content)))
+	stop := show.Sending(c.stderr, &c.sent, "params", int64(len(content)))
 	defer stop()
 	b, err := c.PutBlob(c.ctx, api.PutBlobRequest{Body: bytes.NewReader(content), Size: int64(len(content))})
 	if err != nil {
@@ -86,60 +87,20 @@ func readJSON(c *cli.Context, flag string, stdin io.Reader, limit int) (json.Raw
 		return text, nil
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	if err := whyNotJSON(text); err != nil {
+	if err := input.WhyNotJSON(text); err != nil {
 		return nil, usagef(c, "--%s: %s is not JSON: %w", flag, from, err)
 	}
 	return text, nil
 }
 
-// readText returns what the value of a flag, or of an argument, stands for: standard input for -, a file's content
-// for @FILE, else the value itself. A text of more than limit bytes is refused, because a text that was cut off would
-// be another one.
-func readText(c *cli.Context, what, s string, stdin io.Reader, limit int) (text []byte, err error) {
+// readText is input.Text for the value of a flag, or of an argument.
+func readText(c *cli.Context, what, s string, stdin io.Reader, limit int) ([]byte, error) {
+	text, err := input.Text(s, stdin, limit)
 	switch {
-	case s == "-":
-		text, err = io.ReadAll(io.LimitReader(stdin, int64(limit)+1))
-	case s != "" && s[0] == '@':
-		text, err = readFile(s[1:], limit)
-	default:
-		text = []byte(s)
-	}
-	switch {
+	case errors.Is(err, input.ErrTooLong):
+		return nil, &exitError{exitRefused, fmt.Errorf("%s: more than %d bytes, the most that it may have", what, limit)}
 	case err != nil:
 		return nil, usagef(c, "%s: %w", what, err)
-	case len(text) > limit:
-		return nil, &exitError{exitRefused, fmt.Errorf("%s: more than %d bytes, the most that it may have", what, limit)}
 	}
 	return text, nil
-}
-
-// readFile reads at most limit+1 bytes.
-func readFile(name string, limit int) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, int64(limit)+1))
-}
-
-// whyNotJSON says what is wrong with a text that ought to be JSON, and where; nil: nothing.
-func whyNotJSON(text []byte) error {
-	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
-		if bytes.HasPrefix(text, []byte(mark)) {
-			return errors.New("it begins as UTF-16 does; JSON is UTF-8")
-		}
-	}
-	if len(bytes.TrimSpace(text)) == 0 {
-		return errors.New("there is nothing in it")
-	}
-	var v json.RawMessage
-	err := json.Unmarshal(text, &v)
-	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
-		before := text[:max(bad.Offset-1, 0)]
-		line := bytes.Count(before, []byte("\n")) + 1
-		column := len(before) - bytes.LastIndexByte(before, '\n')
-		return fmt.Errorf("line %d, column %d: %w", line, column, err)
-	}
-	return err
 }

@@ -36,7 +36,7 @@ func push(c *cli.Context, cl *client) error {
 	}
 	defer file.Close()
 	r.Wasm = file
-	stop := cl.sending(uploadName(c.Args().First()), size)
+	stop := show.Sending(cl.stderr, &cl.sent, uploadName(c.Args().First()), size)
 	m, err := cl.Push(cl.ctx, r)
 	stop()
 	if err != nil {

@@ -22,7 +22,7 @@ var arrows = map[string][]string{
 	"node":      {"api", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show",
+		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show",
 		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/pages", "metrics", "node", "node/maintain", "node/peers", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
 	},
 
@@ -30,6 +30,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/contexts": {"api", "internal/durable", "internal/idle", "trust"},
 	"cmd/taskrt/internal/guests":   {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/codecache", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/wall"},
 	"cmd/taskrt/internal/heap":     {},
+	"cmd/taskrt/internal/input":    {},
 	"cmd/taskrt/internal/keys":     {"internal/mux", "internal/wall", "node/access", "trust"},
 	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task/blobs"},
 	"cmd/taskrt/internal/lone":     {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
