@@ -1,11 +1,9 @@
 package server
 
 import (
-	"iter"
 	"net/http"
 	"strings"
 
-	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
@@ -22,27 +20,4 @@ func prefersMinimal(h http.Header) bool {
 		}
 	}
 	return false
-}
-
-func minimalOf(r *api.SubmitReply) *codec.MinimalReply {
-	t := r.Task
-	return &codec.MinimalReply{
-		Task:    codec.MinimalTask{Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Status: t.Status, Final: t.Final, Rev: t.Rev, CreatedAt: t.CreatedAt},
-		Outcome: r.Outcome,
-	}
-}
-
-// minimalOfMany yields the short answers to many submits. It makes each answer when it is asked for.
-func minimalOfMany(list []api.SubmitResult) iter.Seq[*codec.MinimalResult] {
-	return func(yield func(*codec.MinimalResult) bool) {
-		for i := range list {
-			r := codec.MinimalResult{Error: list[i].Error}
-			if list[i].SubmitReply != nil {
-				r.MinimalReply = minimalOf(list[i].SubmitReply)
-			}
-			if !yield(&r) {
-				return
-			}
-		}
-	}
 }

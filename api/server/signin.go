@@ -19,14 +19,22 @@ func desk(h *handler, r *request) (auth.SignIn, error) {
 	return h.config.SignIn, nil
 }
 
-// signInPlaces is GET /v1/sign-in.
-func signInPlaces(h *handler, w http.ResponseWriter, r *request) error {
-	d, err := desk(h, r)
-	if err != nil {
-		return err
+// asking is an action that only asks.
+func asking(call func(context.Context, auth.SignIn) (any, error)) action {
+	return func(h *handler, w http.ResponseWriter, r *request) error {
+		d, err := desk(h, r)
+		if err != nil {
+			return err
+		}
+		return h.reply(w, r, func(ctx context.Context) (any, error) { return call(ctx, d) })
 	}
-	return h.reply(w, r, func(ctx context.Context) (any, error) { return d.Places(ctx) })
 }
+
+// signInPlaces is GET /v1/sign-in, and listIssuers GET /v1/issuers.
+var (
+	signInPlaces = asking(func(ctx context.Context, d auth.SignIn) (any, error) { return d.Places(ctx) })
+	listIssuers  = asking(func(ctx context.Context, d auth.SignIn) (any, error) { return d.Issuers(ctx) })
+)
 
 // signIn is POST /v1/sign-in.
 func signIn(h *handler, w http.ResponseWriter, r *request) error {
@@ -58,15 +66,6 @@ func signOut(h *handler, w http.ResponseWriter, r *request) error {
 	return replyNothing(h, w, r, d.SignOut)
 }
 
-// listIssuers is GET /v1/issuers.
-func listIssuers(h *handler, w http.ResponseWriter, r *request) error {
-	d, err := desk(h, r)
-	if err != nil {
-		return err
-	}
-	return h.reply(w, r, func(ctx context.Context) (any, error) { return d.Issuers(ctx) })
-}
-
 // putIssuer is PUT /v1/issuers/{name}.
 func putIssuer(h *handler, w http.ResponseWriter, r *request) error {
 	d, err := desk(h, r)
@@ -79,11 +78,10 @@ func putIssuer(h *handler, w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer release()
-	if name := r.PathValue("name"); req.Name == "" {
-		req.Name = name
-	} else if req.Name != name {
+	if name := r.PathValue("name"); req.Name != "" && req.Name != name {
 		return api.FieldError(api.CodeInvalidField, "name", "is not the one of the path")
 	}
+	req.Name = r.PathValue("name")
 	return h.reply(w, r, func(ctx context.Context) (any, error) { return d.PutIssuer(ctx, req) })
 }
 

@@ -70,7 +70,7 @@ func (h *handler) submit(w http.ResponseWriter, r *request) error {
 	}
 	if t.One.Minimal {
 		w.Header().Set(codec.AppliedHeader, codec.ReturnMinimal)
-		return h.answer(w, status, meta, minimalOf(reply))
+		return h.answer(w, status, meta, codec.Minimal(reply))
 	}
 	return h.answer(w, status, meta, reply)
 }
@@ -108,7 +108,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 	}
 	if minimal {
 		w.Header().Set(codec.AppliedHeader, codec.ReturnMinimal)
-		return answerList(w, meta, "results", minimalOfMany(results), nil)
+		return answerList(w, meta, "results", codec.ShortResults(results), nil)
 	}
 	return answerList(w, meta, "results", pointers(results), nil)
 }
