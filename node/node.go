@@ -13,6 +13,7 @@ import (
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/node/access"
+	"github.com/taskrt/taskrt/node/audit"
 	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/node/logs"
@@ -45,6 +46,7 @@ type Node struct {
 	accepts *accept.Client
 	gate    *access.Gate // nil: the cluster is open
 	desk    *signin.Desk
+	audit   *audit.Reader
 	workers workers
 
 	fatal chan struct{} // closed when the node must stop by itself
@@ -115,6 +117,7 @@ func (n *Node) start() error {
 		n.gate = tokens.NewGate(n.store, cfg.Tokens)
 		n.wg.Go(func() { n.gate.Run(ctx) })
 		told.Tokens = n.gate.Changed
+		told.Audit = func() { n.audit.Wake() } // it is made below, before anything is told
 	}
 	n.waits = wait.New(func() wait.Subscription { return n.store.Subscribe(subscribeEntries) }, n.store.Local, told, n.changes)
 	progress := peers.NewProgress(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
@@ -125,6 +128,7 @@ func (n *Node) start() error {
 		Clock: cfg.Clock, Maintenance: cfg.Maintenance, Logger: cfg.Logger,
 	})
 	n.desk = signin.New(n.Log())
+	n.audit = audit.NewReader(n.Log(), n.gate)
 	n.hub = lead.New(lead.Config{
 		ID: cfg.ID, TTL: cfg.SessionTTL, Store: n.store, Clock: cfg.Clock, Logs: n.logs, Logger: cfg.Logger,
 		Subscribe:   func() lead.Subscription { return n.store.Subscribe(subscribeEntries) },
@@ -246,6 +250,9 @@ func (n *Node) Guarded() api.Service {
 	}
 	return tokens.Guard(n.gate, n, n.Log())
 }
+
+// Audit shows who changed what (SPEC A8). In a cluster that is open there is nothing to show, and nobody to ask.
+func (n *Node) Audit() *audit.Reader { return n.audit }
 
 // Tokens manages the cluster's access tokens.
 func (n *Node) Tokens() tokens.Manager { return tokens.NewManager(n.Log()) }

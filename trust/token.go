@@ -3,6 +3,7 @@ package trust
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 )
 
 // tokenPrefix begins the text of a token.
@@ -35,6 +36,12 @@ func (t Token) String() string { return tokenPrefix + "…" }
 
 // Hash is what the cluster keeps of the token.
 func (t Token) Hash() [sha256.Size]byte { return sha256.Sum256(t[:]) }
+
+// HashText is Hash in hex, as the API takes it.
+func (t Token) HashText() string {
+	hash := t.Hash()
+	return hex.EncodeToString(hash[:])
+}
 
 // The labels of tokens that follow from secrets.
 const (

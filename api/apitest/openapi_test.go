@@ -26,7 +26,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)
 		server := httptest.NewServer(server.New(f, server.Config{
-			Logger: slog.New(slog.DiscardHandler), Access: tokens{}, SignIn: desk{},
+			Logger: slog.New(slog.DiscardHandler), Access: tokens{}, SignIn: desk{}, Audit: records{},
 			Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 			}),
@@ -57,6 +57,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"GET", "/v1/sign-in", ""}, {"POST", "/v1/sign-in", `{"token":"good"}`}, {"POST", "/v1/sign-in", `{"token":"bad","issuer":"corp"}`}, {"POST", "/v1/sign-in", `{}`},
 		{"DELETE", "/v1/self", ""}, {"GET", "/v1/issuers", ""}, {"DELETE", "/v1/issuers/corp", ""}, {"DELETE", "/v1/issuers/gone", ""}, {"PUT", "/v1/issuers/corp", `{}`},
 		{"PUT", "/v1/issuers/corp", `{"url":"https://id.example","client_id":"taskrt","rules":[{"claim":"sub","value":"ann","roles":["read"]}]}`},
+		{"GET", "/v1/audit?limit=2&refused=true", ""}, {"GET", "/v1/audit?refused=maybe", ""},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), x.method, url+x.path, strings.NewReader(x.body))
 		if err != nil {
@@ -69,6 +70,19 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		_ = res.Body.Close()
 	}
 	checker.Report(t, true)
+}
+
+// records is an Audit that knows one record, with every field.
+type records struct{}
+
+func (records) FollowAudit(context.Context, auth.AuditRequest) (api.EventStream, error) {
+	return nil, api.NewError(api.CodeNotReady, "no stream")
+}
+
+func (records) Audit(context.Context, auth.AuditRequest) (*auth.AuditReply, error) {
+	return &auth.AuditReply{Cursor: "a1", LostRefusals: 4, Records: []auth.AuditRecord{{
+		Number: 1, Index: 2, At: api.TimeOf(1), Token: "ci", From: "::1", Route: "GET /v1/tasks", Target: "default/", Code: api.CodeForbidden, Requests: 3,
+	}}}, nil
 }
 
 // tokens is an Access that knows one token, with every field.

@@ -12,7 +12,7 @@ import (
 
 // Sources are the files with the types that travel; see api.Sources.
 //
-//go:embed types.go signin.go
+//go:embed types.go signin.go audit.go
 var Sources embed.FS
 
 // Principal is who makes a call (SPEC A4, A5). Values are immutable.

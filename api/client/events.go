@@ -30,11 +30,14 @@ func (c *Client) Events(ctx context.Context, r api.EventsRequest) (api.EventStre
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &eventStream{
-		client: c, request: r, ctx: streaming, cancel: cancel, events: make(chan api.Event, eventBuffer), done: make(chan struct{}),
-		last: r.After, known: r.HasAfter, position: r.After,
-	}
+	return follow(ctx, &eventStream{client: c, path: "/v1/events", query: eventsQuery(&r), last: r.After, known: r.HasAfter, position: r.After})
+}
+
+// follow begins a stream, whose client, path, query and beginning are given.
+func follow(ctx context.Context, s *eventStream) (api.EventStream, error) {
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.events, s.done = make(chan api.Event, eventBuffer), make(chan struct{})
+	cancel := s.cancel
 	stop := context.AfterFunc(ctx, cancel) // until the first answer
 	body, err := s.connect()
 	if !stop() && err == nil {
@@ -51,13 +54,14 @@ func (c *Client) Events(ctx context.Context, r api.EventsRequest) (api.EventStre
 
 // eventStream is a stream over HTTP. Its goroutine reads, and reconnects.
 type eventStream struct {
-	client  *Client
-	request api.EventsRequest
-	ctx     context.Context
-	cancel  context.CancelFunc
-	events  chan api.Event
-	done    chan struct{}
-	err     error // why it ended; set before done is closed
+	client *Client
+	path   string
+	query  url.Values
+	ctx    context.Context
+	cancel context.CancelFunc
+	events chan api.Event
+	done   chan struct{}
+	err    error // why it ended; set before done is closed
 
 	// Only the goroutine uses these.
 	last  uint64 // the rev from which to go on
@@ -123,7 +127,7 @@ func (s *eventStream) open(base *url.URL) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	silence := time.AfterFunc(s.client.config.AttemptTimeout, cancel)
 	end := func() { silence.Stop(); cancel() }
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String()+"/v1/events?"+s.query().Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String()+s.path+"?"+s.query.Encode(), nil)
 	if err != nil {
 		end()
 		return nil, fmt.Errorf("make request: %w", err)
@@ -145,8 +149,7 @@ func (s *eventStream) open(base *url.URL) (io.ReadCloser, error) {
 	return nil, problemOf(res)
 }
 
-func (s *eventStream) query() url.Values {
-	r := &s.request
+func eventsQuery(r *api.EventsRequest) url.Values {
 	q := inNamespace(r.Namespace)
 	setText(q, "behavior", r.Behavior)
 	setText(q, "parent", r.Parent)

@@ -54,6 +54,8 @@ type Config struct {
 	Access auth.Access
 	// SignIn serves the routes of sign-in. Default: nobody signs in.
 	SignIn auth.SignIn
+	// Audit serves /v1/audit. Default: nothing is recorded.
+	Audit auth.Audit
 	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any
 	// other request. OnRequest must not block.
 	OnRequest func(route, method string, status int, took time.Duration)

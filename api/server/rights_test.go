@@ -64,6 +64,7 @@ var rights = map[string]string{
 
 	"signInPlaces": "open", "signIn": "open", "signOut": "token",
 	"listIssuers": "everything admin", "putIssuer": "everything admin", "removeIssuer": "everything admin",
+	"audit": "everything admin",
 }
 
 // byName is a Gate that takes names for tokens.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/internal/codec"
 	"github.com/taskrt/taskrt/task/access"
 )
 
@@ -44,6 +45,22 @@ func accessRoutes() []route {
 			method: post, path: "/v1/tokens:disable-root", id: "disableRoot", needs: everywhere(access.Admin), serve: disableRoot,
 			summary: "Turn the root token off. Only who holds the cluster secret turns it on again.",
 			body:    asJSON(struct{}{}), bodyOptional: true, answers: []success{noContent}, errors: none,
+		},
+		{
+			method: get, path: "/v1/audit", id: "audit", needs: everywhere(access.Admin), serve: showAudit,
+			summary: "Who changed what: a page of records, or with Accept: text/event-stream a stream of them.",
+			query: []param{
+				{name: "after", kind: numberParam, doc: "The records behind this number. Default: a page begins with the oldest record, a stream with the next one."},
+				{name: "limit", kind: numberParam, doc: "Of a page: 1 to 1000, default 100."},
+				{name: "cursor", doc: "Of the page before, instead of after."},
+				{name: "token", doc: "Only of this token: its name, or token:N."},
+				{name: "route", doc: "Only by this route: a method, a space and a path, or a path."},
+				{name: "namespace", doc: "Only in this namespace."},
+				{name: "refused", kind: boolParam, doc: "true: only refusals for lack of a role; false: only changes."},
+			},
+			header: []param{{name: codec.LastEventID, kind: numberParam, doc: "Of a stream: after, for a client that goes on."}},
+			answers: []success{{http.StatusOK, "A page, or the stream.", append(asJSON(auth.AuditReply{}), media{name: codec.EventMedia, doc: "" +
+				"event: audit, data AuditRecord. id is its number. A comment comes every 15 s."})}}, errors: none,
 		},
 		{
 			method: get, path: "/v1/self", id: "getSelf", needs: anyToken, serve: getSelf,

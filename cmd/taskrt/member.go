@@ -76,7 +76,7 @@ func openMember(c memberConfig) (*member, error) {
 		}
 	}
 	m := &member{
-		port: mux.New(raftListener, keys.Guard(c.keys)), keys: c.keys, pair: c.pair, http: httpListener, names: httpNames(c.hosts, c.http, c.raft),
+		port: mux.New(raftListener, keys.Guard(c.keys)), keys: c.keys, pair: c.pair, http: httpListener, names: pages.Names(c.hosts, c.http, c.raft),
 		log: c.log.With("node", c.id),
 	}
 	m.port.LogTo(m.log)
@@ -138,7 +138,7 @@ func (m *member) run(ctx context.Context) error {
 		OnRequest: m.metrics.Request,
 	}
 	if gate := m.node.Gate(); gate != nil {
-		config.Gate, config.Access, config.SignIn = gate, m.node.Tokens(), m.node.SignIn()
+		config.Gate, config.Access, config.SignIn, config.Audit = gate, m.node.Tokens(), m.node.SignIn(), m.node.Audit()
 	}
 	handler := server.New(m.node.Guarded(), config)
 	go keys.Watch(ctx, m.pair, m.keys, m.log)

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,7 +14,6 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/internal/terminal"
-	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/trust"
 )
@@ -90,7 +86,6 @@ func tokenRoot(p *program, c *cli.Context) error {
 	return p.stdout.Printf("%s\n", text)
 }
 
-// tokenEnableRoot asks one node after the other, until one answers.
 func tokenEnableRoot(c *cli.Context) error {
 	if c.String("cluster-secret") == "" {
 		return usagef(c, "--cluster-secret is required")
@@ -99,24 +94,15 @@ func tokenEnableRoot(c *cli.Context) error {
 	if err != nil {
 		return keyError(c, err)
 	}
-	var errs []error
-	for _, addr := range splitList(c.String("node")) {
-		ctx, cancel := context.WithTimeout(c.Context, enableRootTimeout)
-		_, err := peers.Ask(ctx, mux.Dialer{Guard: own}, addr, peers.Request{Op: peers.OpEnableRoot})
-		cancel()
-		switch {
-		case err == nil:
-			return nil
-		case peers.Answered(err):
-			return &exitError{exitRefused, err}
-		}
-		errs = append(errs, err)
+	refused, err := keys.EnableRoot(c.Context, own, splitList(c.String("node")))
+	switch {
+	case err == nil:
+		return nil
+	case refused:
+		return &exitError{exitRefused, err}
 	}
-	return &exitError{exitUnreachable, errors.Join(errs...)}
+	return &exitError{exitUnreachable, err}
 }
-
-// enableRootTimeout is longer than a node waits for a majority.
-const enableRootTimeout = 15 * time.Second
 
 func tokenCreate(c *cli.Context, cl *client) error {
 	r := auth.CreateTokenRequest{Name: c.Args().First(), Rate: int64(c.Int("rate"))}
@@ -130,7 +116,7 @@ func tokenCreate(c *cli.Context, cl *client) error {
 		return err
 	}
 	drawn := trust.DrawToken()
-	r.Hash = hashText(drawn)
+	r.Hash = drawn.HashText()
 	made, err := apiclient.NewAccess(cl.Client).CreateToken(cl.once(c), r)
 	return cl.printCredential(made, drawn, err)
 }
@@ -154,14 +140,9 @@ func tokenRotate(c *cli.Context, cl *client) error {
 	}
 	drawn := trust.DrawToken()
 	made, err := apiclient.NewAccess(cl.Client).RotateToken(cl.once(c), auth.RotateTokenRequest{
-		Name: c.Args().First(), Overlap: &overlap, Hash: hashText(drawn),
+		Name: c.Args().First(), Overlap: &overlap, Hash: drawn.HashText(),
 	})
 	return cl.printCredential(made, drawn, err)
-}
-
-func hashText(t trust.Token) string {
-	hash := t.Hash()
-	return hex.EncodeToString(hash[:])
 }
 
 // printCredential prints a token alone, so that the output can be a file of --token-file; for programs, as the API shows a token that it has

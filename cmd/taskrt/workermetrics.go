@@ -33,5 +33,5 @@ func listenMetrics(c *cli.Context) (ln net.Listener, door pages.Door, err error)
 	if ln, err = net.Listen("tcp", addr); err != nil {
 		return nil, door, &exitError{exitStart, fmt.Errorf("--metrics: %w", err)}
 	}
-	return ln, pages.NewDoor(httpNames(hosts, addr)...), nil
+	return ln, pages.NewDoor(pages.Names(hosts, addr)...), nil
 }

@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show",
-		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/pages", "metrics", "node", "node/maintain", "node/peers", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
+		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
 	},
 
 	"cmd/taskrt/internal/cmdline":  {},
@@ -31,7 +31,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/guests":   {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/codecache", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/wall"},
 	"cmd/taskrt/internal/heap":     {},
 	"cmd/taskrt/internal/input":    {},
-	"cmd/taskrt/internal/keys":     {"internal/mux", "internal/wall", "node/access", "trust"},
+	"cmd/taskrt/internal/keys":     {"internal/mux", "internal/wall", "node/access", "node/peers", "trust"},
 	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task/blobs"},
 	"cmd/taskrt/internal/lone":     {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
 	"cmd/taskrt/internal/reach":    {"cmd/taskrt/internal/contexts", "cmd/taskrt/internal/keys", "api", "api/client", "trust"},
@@ -43,7 +43,8 @@ var arrows = map[string][]string{
 	"api/client":         {"api", "api/auth", "api/internal/codec"},
 	"api/internal/codec": {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":  {},
-	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/admission", "api/server/pages", "task/access"},
+	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/admission", "api/server/pages", "api/server/stream", "task/access"},
+	"api/server/stream":  {"api", "api/internal/codec"},
 	"api/server/pages":   {"api"},
 
 	"api/server/admission": {},
@@ -98,7 +99,7 @@ var arrows = map[string][]string{
 	"api/internal/schemas": {"api", "api/auth", "api/internal/codec"},
 	"node/access":          {"api", "api/auth", "task/access", "trust"},
 	"node/schemas":         {"api", "runtime/manifest", "task"},
-	"node/audit":           {"task", "task/audit"},
+	"node/audit":           {"api", "api/auth", "task", "task/access", "task/audit"},
 	"node/signin":          {"api", "api/auth", "node/tokens", "task", "task/access"},
 	"node/tokens":          {"api", "api/auth", "node/access", "node/view", "raftstore", "task", "task/access", "trust"},
 

@@ -15,6 +15,7 @@ var exact = exceptions{
 	"cmd/taskrt/client.go:program.openLog":    "slog quotes what it logs",
 	"cmd/taskrt/main.go:program.app":          "urfave/cli prints help, which is taskrt's own text",
 	"cmd/taskrt/watch.go:watching.line":       "-o json is an event's data as it came",
+	"cmd/taskrt/audit.go:audit":               "-o json is a record as it came",
 }
 
 // streams are where the process's own are named.

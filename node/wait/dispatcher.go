@@ -40,6 +40,7 @@ type Dispatcher struct {
 type Told struct {
 	Removed func(task.Key) // of every removed task
 	Tokens  func()         // that an access token has changed or ended, or the switch of the root token
+	Audit   func()         // that there is a record of a change, or of refusals (SPEC A8)
 }
 
 // gatherEntries is the most log entries whose events are dispatched together.
@@ -122,6 +123,8 @@ func (d *Dispatcher) dispatch(e *task.Event) {
 		d.sessionsEnded.Add(1)
 	case task.AccessChanged, task.AccessRemoved:
 		d.tokens()
+	case task.AuditNoted:
+		d.audit()
 	}
 	d.operations.dispatch(e)
 	if e.Task == nil || e.Kind != task.TaskChanged && e.Kind != task.TaskRemoved {
@@ -149,9 +152,16 @@ func (d *Dispatcher) tokens() {
 	}
 }
 
+func (d *Dispatcher) audit() {
+	if d.told.Audit != nil {
+		d.told.Audit()
+	}
+}
+
 // recheck shows the present state to every waiter, because events may be missed before a subscription begins.
 func (d *Dispatcher) recheck() {
 	d.tokens()
+	d.audit()
 	d.operations.recheck(d.local)
 	var ws []*Waiter
 	d.mu.Lock()

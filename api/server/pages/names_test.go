@@ -1,4 +1,4 @@
-package main
+package pages_test
 
 import (
 	"os"
@@ -24,7 +24,7 @@ func TestNamesOfAPort(t *testing.T) {
 		{nil, []string{"[::]:7070"}, []string{machine}},
 	} {
 		c.want = slices.DeleteFunc(c.want, func(name string) bool { return name == "" })
-		if got := httpNames(c.given, c.addrs...); !slices.Equal(got, c.want) {
+		if got := pages.Names(c.given, c.addrs...); !slices.Equal(got, c.want) {
 			t.Errorf("%v, %v: %v, want %v", c.given, c.addrs, got, c.want)
 		}
 	}
