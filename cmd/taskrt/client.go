@@ -23,6 +23,7 @@ type client struct {
 	*apiclient.Client
 
 	config    apiclient.Config
+	reach     *reach.Reach
 	ctx       context.Context // of one command
 	meta      *api.Meta
 	json      bool
@@ -41,7 +42,7 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 		if err != nil {
 			return keyError(c, err)
 		}
-		cl := &client{program: p, config: to.Config, json: asJSON, namespace: to.Namespace}
+		cl := &client{program: p, config: to.Config, reach: to, json: asJSON, namespace: to.Namespace}
 		config := to.Config
 		config.Sent = cl.sent.Store
 		if cl.Client, err = apiclient.New(config); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/devsecret"
 	"github.com/taskrt/taskrt/internal/durable"
 )
 
@@ -77,7 +78,7 @@ func (p *program) dev(c *cli.Context) error {
 	}
 	addrs := addressesOf(listeners)
 	d := devCluster{log: log}
-	if d.secret, err = openDevSecret(dir, secure); err != nil {
+	if d.secret, err = devsecret.Open(dir, secure); err != nil {
 		return keyError(c, err)
 	}
 	// The nodes share compiled modules: one node compiles when it checks an upload, and the others only load.
@@ -88,7 +89,7 @@ func (p *program) dev(c *cli.Context) error {
 			return usagef(c, "%w", err)
 		}
 		id := "n" + strconv.Itoa(i+1)
-		own, err := d.secret.keys(id, log)
+		own, err := d.secret.Keys(id, log)
 		if err != nil {
 			return keyError(c, errors.Join(err, d.stop()))
 		}
@@ -128,7 +129,7 @@ func (p *program) devRun(ctx context.Context, d *devCluster) error {
 	if d.waitReady(ctx) {
 		_ = p.stdout.Printf("ready %s\n", d.members[0].url) // a reader who has closed it needs no line
 		if d.secret != nil {
-			_ = p.stdout.Printf("%s\n", d.secret.use(d.members[0].url))
+			_ = p.stdout.Printf("%s\n", d.secret.Use(d.members[0].url))
 		}
 		select {
 		case <-ctx.Done():
@@ -141,7 +142,7 @@ func (p *program) devRun(ctx context.Context, d *devCluster) error {
 // devCluster is several members of one process.
 type devCluster struct {
 	log     *slog.Logger
-	secret  *devSecret // nil: the cluster is open
+	secret  *devsecret.Secret // nil: the cluster is open
 	members []*member
 	stops   []context.CancelFunc
 	wg      sync.WaitGroup

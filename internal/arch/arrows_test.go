@@ -22,21 +22,23 @@ var arrows = map[string][]string{
 	"node":      {"api", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show",
+		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show",
 		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
 	},
 
-	"cmd/taskrt/internal/cmdline":  {},
-	"cmd/taskrt/internal/contexts": {"api", "internal/durable", "internal/idle", "trust"},
-	"cmd/taskrt/internal/guests":   {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/codecache", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/wall"},
-	"cmd/taskrt/internal/heap":     {},
-	"cmd/taskrt/internal/input":    {},
-	"cmd/taskrt/internal/keys":     {"internal/mux", "internal/wall", "node/access", "node/peers", "trust"},
-	"cmd/taskrt/internal/local":    {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task/blobs"},
-	"cmd/taskrt/internal/lone":     {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
-	"cmd/taskrt/internal/reach":    {"cmd/taskrt/internal/contexts", "cmd/taskrt/internal/keys", "api", "api/client", "trust"},
-	"cmd/taskrt/internal/scaffold": {"plugins/sdk"},
-	"cmd/taskrt/internal/show":     {"api", "api/auth", "internal/bench", "internal/terminal", "internal/wall"},
+	"cmd/taskrt/internal/cmdline":   {},
+	"cmd/taskrt/internal/contexts":  {"api", "internal/durable", "internal/idle", "trust"},
+	"cmd/taskrt/internal/guests":    {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/codecache", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/wall"},
+	"cmd/taskrt/internal/heap":      {},
+	"cmd/taskrt/internal/devsecret": {"cmd/taskrt/internal/keys", "internal/durable", "internal/mux", "trust"},
+	"cmd/taskrt/internal/input":     {},
+	"cmd/taskrt/internal/keys":      {"internal/mux", "internal/wall", "node/access", "node/peers", "trust"},
+	"cmd/taskrt/internal/local":     {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task/blobs"},
+	"cmd/taskrt/internal/login":     {"api/auth"},
+	"cmd/taskrt/internal/lone":      {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
+	"cmd/taskrt/internal/reach":     {"cmd/taskrt/internal/contexts", "cmd/taskrt/internal/keys", "api", "api/client", "trust"},
+	"cmd/taskrt/internal/scaffold":  {"plugins/sdk"},
+	"cmd/taskrt/internal/show":      {"api", "api/auth", "internal/bench", "internal/terminal", "internal/wall"},
 
 	"api/auth":           {"api", "task/access"},
 	"api/children":       {"api", "api/internal/codec"},
@@ -227,6 +229,8 @@ var thirdParty = map[string][]string{
 	"api/internal/schemas": {"github.com/google/jsonschema-go"},
 	"node/access":          {"golang.org/x/time"},
 	"node/signin":          {"github.com/coreos/go-oidc/v3", "golang.org/x/time"},
+
+	"cmd/taskrt/internal/login": {"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

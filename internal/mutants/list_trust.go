@@ -188,7 +188,7 @@ var trustMutants = []mutant{
 		Pkg: "./cmd/taskrt", Run: "TestScripts/secret$", Why: "A6: who says both would not hear which of them counts",
 	},
 	{
-		Name: "dev-opens-a-secure-cluster", Dir: "cmd/taskrt", In: "openDevSecret", Old: `case !secure && missing:`, New: `case !secure:`,
+		Name: "dev-opens-a-secure-cluster", Dir: "cmd/taskrt/internal/devsecret", In: "Open", Old: `case !secure && missing:`, New: `case !secure:`,
 		Pkg: "./cmd/taskrt", Run: "TestDevSecure$", Real: true, Why: "A6: a cluster would be open after a restart without a word",
 	},
 	{

@@ -2,6 +2,7 @@
 package reach
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -30,6 +31,22 @@ type Reach struct {
 	Namespace string
 
 	context string // its name; "": there was a server, or there is no context
+	store   *contexts.Store
+}
+
+// KeepToken puts a token into the context by which a command reaches its cluster, and returns the name of the context; "" if there is none. An
+// empty token takes the former one out.
+func (r *Reach) KeepToken(ctx context.Context, token string) (name string, err error) {
+	if r.context == "" {
+		return "", nil
+	}
+	return r.context, r.store.Update(ctx, func(f *contexts.File) error {
+		c, err := f.Find(r.context)
+		if err == nil {
+			c.Token = token
+		}
+		return err
+	})
 }
 
 // Read finds out how a command reaches its cluster: each setting by a flag, else by the flag's variable, else by a context, which is the one
@@ -47,7 +64,7 @@ func Read(c *cli.Context, servers []string, warn func(error)) (*Reach, error) {
 			return nil, err
 		}
 	}
-	r := &Reach{context: name, Namespace: c.String("namespace"), Config: client.Config{URLs: servers, Cluster: kept.Cluster}}
+	r := &Reach{context: name, store: from, Namespace: c.String("namespace"), Config: client.Config{URLs: servers, Cluster: kept.Cluster}}
 	if len(kept.Servers) > 0 {
 		r.Config.URLs = kept.Servers
 	}

@@ -12,13 +12,16 @@ import (
 func Tokens(w *terminal.Table, all []auth.Token) {
 	w.Row("NAME", "ROLES", "NAMESPACES", "BEHAVIORS", "EXPIRES", "CREATED", "BY")
 	for _, t := range all {
-		w.Row(t.Name, list(t.Roles), list(t.Namespaces), list(t.Behaviors), Time(t.ExpiresAt), Time(t.CreatedAt), OrDash(t.CreatedBy))
+		w.Row(t.Name, list(t.Roles), list(t.Namespaces), list(t.Behaviors), Time(t.ExpiresAt), Time(t.CreatedAt), by(&t))
 	}
 }
 
 // Token shows a token.
 func Token(w *terminal.Table, t *auth.Token) {
 	w.Field("name", t.Name)
+	if t.Subject != "" {
+		w.Field("signed in", t.Subject)
+	}
 	w.Field("roles", list(t.Roles))
 	w.Field("namespaces", list(t.Namespaces))
 	w.Field("behaviors", list(t.Behaviors))
@@ -32,6 +35,14 @@ func Token(w *terminal.Table, t *auth.Token) {
 	if t.FormerUntil != nil {
 		w.Field("the former one holds until", Time(t.FormerUntil))
 	}
+}
+
+// by is who has made a token, or has signed in for it.
+func by(t *auth.Token) string {
+	if t.Subject != "" {
+		return t.Subject
+	}
+	return OrDash(t.CreatedBy)
 }
 
 // Rights says in a few words what a token may do, and for how long.

@@ -1,4 +1,5 @@
-package main
+// Package devsecret keeps the cluster secret of a `taskrt dev --secure`.
+package devsecret
 
 import (
 	"errors"
@@ -15,20 +16,20 @@ import (
 	"github.com/taskrt/taskrt/trust"
 )
 
-// devSecret is the cluster secret of a `taskrt dev --secure`. It lies in the directory of the cluster, with the root token that follows from
+// Secret is the cluster secret of a `taskrt dev --secure`. It lies in the directory of the cluster, with the root token that follows from
 // it.
-type devSecret struct {
+type Secret struct {
 	file, token string // names of files
 	pin         string // whom clients trust
 }
 
-// openDevSecret draws the secret at the first start of a cluster that is secure. It returns nil for one that is not.
-func openDevSecret(dir string, secure bool) (*devSecret, error) {
+// Open draws the secret at the first start of a cluster that is secure. It returns nil for one that is not.
+func Open(dir string, secure bool) (*Secret, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &devSecret{file: filepath.Join(dir, "cluster.secret"), token: filepath.Join(dir, "root.token")}
+	s := &Secret{file: filepath.Join(dir, "cluster.secret"), token: filepath.Join(dir, "root.token")}
 	_, err = os.Stat(s.file)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
@@ -54,16 +55,16 @@ func openDevSecret(dir string, secure bool) (*devSecret, error) {
 	return s, durable.WriteFile(s.token, []byte(all[0].RootToken().Text()+"\n"))
 }
 
-// keys are those of a node; nil without a secret.
-func (s *devSecret) keys(id string, log *slog.Logger) (*trust.Keys, error) {
+// Keys are those of a node; nil without a secret.
+func (s *Secret) Keys(id string, log *slog.Logger) (*trust.Keys, error) {
 	if s == nil {
 		return nil, nil //nolint:nilnil // no keys is an answer
 	}
 	return keys.OpenSecret(mux.Node, id, s.file, log)
 }
 
-// use is the line by which a shell's clients use the cluster.
-func (s *devSecret) use(url string) string {
+// Use is the line by which a shell's clients use the cluster.
+func (s *Secret) Use(url string) string {
 	quoted := "'" + strings.ReplaceAll(s.token, "'", `'\''`) + "'"
 	return fmt.Sprintf("export TASKRT_SERVER=%s TASKRT_CA=%s TASKRT_TOKEN_FILE=%s", url, s.pin, quoted)
 }
