@@ -90,7 +90,7 @@ func codeOf(ctx context.Context, err error) int {
 			return exitFile
 		}
 		return exitUsage
-	case apiclient.CodeUnreachable, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown:
+	case apiclient.CodeUnreachable, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown, api.CodeIssuerAway:
 		if ctx.Err() != nil {
 			return exitInterrupted
 		}

@@ -164,7 +164,8 @@ var arrows = map[string][]string{
 	"internal/linear":      {},
 	"internal/maintbench":  {"..."},
 	"internal/memnet":      {"internal/mux"},
-	"internal/astool":      {"internal/built", "internal/leash", "plugins/sdk"},
+	"internal/astool":      {"internal/built", "internal/leash", "internal/npm", "plugins/sdk"},
+	"internal/npm":         {"internal/leash"},
 	"internal/rusttool":    {"internal/built", "internal/leash", "plugins/sdk"},
 	"internal/sim":         {"task", "task/audit", "task/wire", "internal/sim/naive"},
 	"internal/sim/naive":   {"task"},
@@ -183,7 +184,7 @@ var arrows = map[string][]string{
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/rusttool", "internal/sim",
+	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/npm", "internal/rusttool", "internal/sim",
 	"internal/sim/naive", "node/nodetest", "plugins/plugintest", "plugins/sdk/go/sdktest", "task/wire/wiretest",
 }
 

@@ -3,19 +3,16 @@ package astool
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/taskrt/taskrt/internal/built"
 	"github.com/taskrt/taskrt/internal/leash"
+	"github.com/taskrt/taskrt/internal/npm"
 	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
@@ -78,7 +75,7 @@ func Modules(t testing.TB) string {
 	if testing.Short() {
 		t.Skip("builds a guest with the AssemblyScript compiler")
 	}
-	switch err := missing(); {
+	switch err := npm.Missing(); {
 	case err != nil && os.Getenv("CI") != "":
 		t.Fatal(err)
 	case err != nil:
@@ -91,60 +88,4 @@ func Modules(t testing.TB) string {
 	return dir
 }
 
-// missing says which program is not there.
-func missing() error {
-	for _, name := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(name); err != nil {
-			return fmt.Errorf("%w: Debian's nodejs and npm, or https://nodejs.org", err)
-		}
-	}
-	return nil
-}
-
-var installed = sync.OnceValues(install)
-
-// install runs `npm ci`, unless a test on this machine has done so for the same lock file.
-func install() (modules string, err error) {
-	sum := sha256.New()
-	files := map[string][]byte{}
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		text, err := fs.ReadFile(sdk.AssemblyScript(), name)
-		if err != nil {
-			return "", err
-		}
-		files[name] = text
-		sum.Write(text)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	cache = filepath.Join(cache, "taskrt")
-	dir := filepath.Join(cache, "assemblyscript-"+hex.EncodeToString(sum.Sum(nil)[:8]))
-	modules = filepath.Join(dir, "node_modules")
-	if _, err := os.Stat(modules); err == nil {
-		return modules, nil
-	}
-	if err := os.MkdirAll(cache, 0o777); err != nil {
-		return "", err
-	}
-	made, err := os.MkdirTemp(cache, "npm-*") // of this process alone: another may be installing, too
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(made)
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(made, name), text, 0o666); err != nil {
-			return "", err
-		}
-	}
-	cmd := leash.Command("npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
-	cmd.Dir = made
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
-	}
-	if err := os.Rename(made, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", err
-	}
-	return modules, nil
-}
+var installed = sync.OnceValues(func() (string, error) { return npm.Install("assemblyscript", sdk.AssemblyScript()) })
