@@ -336,3 +336,45 @@ func TestTokensOfTokens(t *testing.T) {
 		}
 	})
 }
+
+// TestSignInRules: who may say whose word counts, and what for. What one member was told holds at every one (SPEC A7).
+func TestSignInRules(t *testing.T) {
+	runAsking(t, 3, func(t *testing.T, c asking) {
+		boss := c.create(0, auth.CreateTokenRequest{Name: "boss", Roles: []string{"admin", "read"}})
+		lead := c.create(0, auth.CreateTokenRequest{Name: "lead", Roles: []string{"admin", "read"}, Namespaces: []string{"team-*"}})
+		c.everywhere(lead, "")
+		rule := func(role string) []auth.IssuerRule {
+			return []auth.IssuerRule{{Claim: "groups", Value: "x", Roles: []string{role}}}
+		}
+		c.everywhere(boss, "")
+		for _, x := range []struct {
+			by    trust.Token
+			name  string
+			rules []auth.IssuerRule
+			code  string
+		}{
+			{boss, "corp", rule("read"), ""},
+			{boss, "corp", rule("deploy"), api.CodeForbidden},
+			{lead, "corp", rule("read"), api.CodeForbidden},
+			{c.root, "other", rule("deploy"), ""},
+			{c.root, "other", nil, api.CodeInvalidField},
+		} {
+			i := auth.Issuer{Name: x.name, URL: "https://id.example", ClientID: "taskrt", Rules: x.rules}
+			if _, err := c.Node(1).SignIn().PutIssuer(c.as(t.Context(), 1, x.by), i); api.CodeOf(err) != x.code {
+				t.Errorf("%s with %v: %v", x.name, x.rules, err)
+			}
+		}
+		for i := range c.Members {
+			reply, err := c.Node(i).SignIn().Issuers(c.as(t.Context(), i, c.root))
+			if err != nil || len(reply.Issuers) != 2 || reply.Issuers[0].Name != "corp" || reply.Issuers[1].Rules[0].Roles[0] != "deploy" {
+				t.Errorf("at %s: %+v, %v", c.Members[i].ID, reply, err)
+			}
+		}
+		if err := c.Node(2).SignIn().RemoveIssuer(c.as(t.Context(), 2, c.root), "corp"); err != nil {
+			t.Error(err)
+		}
+		if err := c.Node(0).SignIn().RemoveIssuer(c.as(t.Context(), 0, c.root), "corp"); api.CodeOf(err) != api.CodeIssuerNotFound {
+			t.Errorf("twice: %v", err)
+		}
+	})
+}

@@ -203,4 +203,28 @@ var trustMutants = []mutant{
 		Name: "worker-one-token", Dir: "cmd/taskrt/internal/lone", In: "Directory.cluster", Old: `api.CodeOf(err) != api.CodeUnauthenticated || i == len(tokens)-1`, New: `i >= 0`,
 		Pkg: "./cmd/taskrt/internal/lone", Run: "TestTokens$", Why: "A2: workers would not find the nodes while the secret is being replaced",
 	},
+	{
+		Name: "signin-any-audience", Dir: "node/signin", In: "verifier.verify", Old: `&oidc.Config{ClientID: i.ClientID}`, New: `&oidc.Config{SkipClientIDCheck: true}`,
+		Pkg: "./node/signin", Run: "TestVerify$", Why: "A7: a token that an issuer made for another program would open the cluster",
+	},
+	{
+		Name: "signin-unverified-email", Dir: "node/signin", In: "grant", Old: `&& (r.Claim != "email" || claims["email_verified"] == true)`, New: ``,
+		Pkg: "./node/signin", Run: "TestGrant$", Why: "A7: whoever types somebody's address at an issuer would be that person",
+	},
+	{
+		Name: "signin-asks-unbounded", Dir: "node/signin", In: "bounded.RoundTrip", Old: `if !b.rate.Allow() {`, New: `if b.rate.Allow(); false {`,
+		Pkg: "./node/signin", Run: "TestIssuerAway$", Why: "A9: strangers could make a node flood an issuer",
+	},
+	{
+		Name: "signin-session-for-ever", Dir: "task/access", In: "Token.Wrong", Old: `case t.Subject != "" && (t.Expires == 0 || t.Expires-t.CreatedAt > MaxSession):`, New: `case false:`,
+		Pkg: "./task", Run: "TestScripts$/access", Why: "A7: a session is at most 12 h long",
+	},
+	{
+		Name: "signin-rules-overwritten", Dir: "task/access", In: "Table.ReplaceSignIn", Old: `case former != t.SignInRev:`, New: `case false:`,
+		Pkg: "./task", Run: "TestScripts$/access", Why: "A7: two admins at the same time would undo each other's rules",
+	},
+	{
+		Name: "signin-rule-gives-more", Dir: "node/signin", In: "Desk.PutIssuer", Old: `if !p.Grant.Covers(&g) {`, New: `if p.Grant.Covers(&g); false {`,
+		Pkg: "./internal/clustertest", Run: "TestSignInRules$", Why: "A7: an admin of some roles could give all of them to everybody",
+	},
 }
