@@ -42,7 +42,7 @@ func logoutCommand(p *program) *cli.Command {
 
 func signIn(c *cli.Context, cl *client) error {
 	drawn, desk := trust.DrawToken(), apiclient.NewSignIn(cl.Client)
-	r := auth.SignInRequest{Issuer: c.String("issuer"), Hash: hashText(drawn)}
+	r := auth.SignInRequest{Issuer: c.String("issuer"), Hash: drawn.HashText()}
 	if jwt := c.String("jwt"); jwt != "" {
 		text, err := readText(c, "--jwt", jwt, cl.stdin, auth.MaxJWT+2) // and the end of its line
 		if err != nil {
