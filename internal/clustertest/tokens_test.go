@@ -185,6 +185,14 @@ func TestRevokedElsewhere(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	runAsking(t, 3, func(t *testing.T, c asking) {
 		c.external()
+		for i := range 3 { // it holds everywhere when it was made
+			at := c.create(i, auth.CreateTokenRequest{Name: fmt.Sprintf("made-%d", i), Roles: []string{"read"}})
+			for j := range 3 {
+				if _, code := c.enter(j, at); code != "" {
+					t.Errorf("made at %d, at once at %d: %s", i, j, code)
+				}
+			}
+		}
 		r := auth.CreateTokenRequest{Name: "short", Roles: []string{"read", "submit", "work"}, TTL: api.Duration(time.Minute)}
 		short := c.create(0, r)
 		c.everywhere(short, "")

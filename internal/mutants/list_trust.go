@@ -227,4 +227,12 @@ var trustMutants = []mutant{
 		Name: "signin-rule-gives-more", Dir: "node/signin", In: "Desk.PutIssuer", Old: `if !p.Grant.Covers(&g) {`, New: `if p.Grant.Covers(&g); false {`,
 		Pkg: "./internal/clustertest", Run: "TestSignInRules$", Why: "A7: an admin of some roles could give all of them to everybody",
 	},
+	{
+		Name: "gate-never-catches-up", Dir: "node/access", In: "Gate.Enter", Old: `if whole && g.catchUp() {`, New: `if false {`,
+		Pkg: "./node/access", Run: "TestLateToken$", Why: "A4: a token would be refused at other nodes just after it was made",
+	},
+	{
+		Name: "gate-catches-up-for-guesses", Dir: "node/access", In: "Gate.Enter", Old: `if err := g.Guess(addr); err != nil {`, New: `if err := g.Guess(addr); err != nil && !whole {`,
+		Pkg: "./node/access", Run: "TestLateToken$", Why: "A9: a guess would cost a question to the leader, without a bound",
+	},
 }

@@ -44,6 +44,8 @@ type Config struct {
 	Local func(func(Tokens))
 	// Static is asked for each request: the file with the secrets may have changed.
 	Static func() Static
+	// CatchUp returns when the node's state has whatever was acknowledged before the call.
+	CatchUp func(context.Context) error
 	// Follow names the leader, "" if none is known. changed is closed at the next news.
 	Follow func() (addr string, gone, changed <-chan struct{})
 }
@@ -51,6 +53,12 @@ type Config struct {
 // leaderless is how long a node without a leader takes kept tokens for what they were. Then it refuses them, because they may have been
 // revoked (SPEC A4).
 const leaderless = 5 * time.Second
+
+// Bounds of catching up for tokens that this node does not know.
+const (
+	catchUpTime = 2 * time.Second
+	maxTurns    = 16
+)
 
 // maxVerdicts bounds the tokens that are remembered between requests.
 const maxVerdicts = 4096
@@ -60,7 +68,8 @@ type Gate struct {
 	config  Config
 	guesses guesses
 	calls   calls
-	alone   atomic.Bool // no leader has been known for too long
+	alone   atomic.Bool   // no leader has been known for too long
+	turns   chan struct{} // has an item for each request for which the node catches up
 
 	mu       sync.Mutex
 	rev      uint64                   // of the state that verdicts are of
@@ -70,7 +79,7 @@ type Gate struct {
 
 // New makes a Gate. Kept tokens are refused until Run has seen a leader.
 func New(c Config) *Gate {
-	g := &Gate{config: c, verdicts: map[[32]byte]*Token{}, rates: map[uint64]*rate.Limiter{}}
+	g := &Gate{config: c, turns: make(chan struct{}, maxTurns), verdicts: map[[32]byte]*Token{}, rates: map[uint64]*rate.Limiter{}}
 	g.guesses.init()
 	g.calls.by = map[uint64]map[*call]struct{}{}
 	g.alone.Store(true)
@@ -81,16 +90,36 @@ func New(c Config) *Gate {
 // tokens that hold pass from the same address all the same, because a proxy's clients share one.
 func (g *Gate) Enter(authorization, addr string) (*auth.Principal, error) {
 	kind, text, _ := strings.Cut(authorization, " ")
-	if token, err := trust.ParseToken(text); err == nil && strings.EqualFold(kind, "Bearer") {
-		p, err := g.known(token.Hash())
-		if p != nil || err != nil {
+	token, err := trust.ParseToken(text)
+	whole := err == nil && strings.EqualFold(kind, "Bearer")
+	if whole {
+		if p, err := g.known(token.Hash()); p != nil || err != nil {
 			return p, err
 		}
 	}
 	if err := g.Guess(addr); err != nil {
 		return nil, err
 	}
+	if whole && g.catchUp() {
+		if p, err := g.known(token.Hash()); p != nil || err != nil {
+			return p, err
+		}
+	}
 	return nil, auth.Unauthenticated()
+}
+
+// catchUp lets the node's state catch up with the cluster's: a token that this node does not know may have been made at another one just now. It
+// reports whether it did. Whoever guesses makes a node catch up seldom: guesses are bounded by address, and turns in all.
+func (g *Gate) catchUp() bool {
+	select {
+	case g.turns <- struct{}{}:
+		defer func() { <-g.turns }()
+	default:
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), catchUpTime)
+	defer cancel()
+	return g.config.CatchUp(ctx) == nil
 }
 
 // Guess implements server.Gate.

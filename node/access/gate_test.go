@@ -31,6 +31,8 @@ type world struct {
 	static  Static
 	leader  string
 	changed chan struct{}
+	asked   int    // how often the node caught up
+	late    func() // what the state lacks until the node catches up
 }
 
 func newWorld() *world {
@@ -60,6 +62,16 @@ func (w *world) gate(t testing.TB) *Gate {
 	g := New(Config{
 		Local:  func(fn func(Tokens)) { w.mu.Lock(); defer w.mu.Unlock(); fn(w) },
 		Static: func() Static { w.mu.Lock(); defer w.mu.Unlock(); return w.static },
+		CatchUp: func(context.Context) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.asked++; w.late != nil {
+				w.rev++
+				w.late()
+				w.late = nil
+			}
+			return nil
+		},
 		Follow: func() (string, <-chan struct{}, <-chan struct{}) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -283,6 +295,32 @@ func TestGuesses(t *testing.T) {
 		}
 		if n := len(g.guesses.by); n > maxAddrs {
 			t.Errorf("%d addresses are remembered", n)
+		}
+	})
+}
+
+// TestLateToken: a token that was made at another node just now holds at once: the node catches up before it refuses a token. Whoever guesses makes it
+// do so as often as an address may guess (SPEC A4, A9).
+func TestLateToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		g := w.gate(t)
+		synctest.Wait()
+		drawn := trust.DrawToken()
+		w.late = func() {
+			w.tokens[drawn.Hash()] = &Token{Principal: auth.Principal{Number: 2, Name: "ci", Grant: grants.Everything()}}
+		}
+		want(t, g, "Bearer "+drawn.Text(), "ci", "")
+		want(t, g, "Bearer "+drawn.Text(), "ci", "")
+		if w.asked != 1 {
+			t.Errorf("the node caught up %d times", w.asked)
+		}
+		for range 3 * guessBurst {
+			_, _ = g.Enter("Bearer "+trust.DrawToken().Text(), "192.0.2.1:5")
+			_, _ = g.Enter("Bearer trt_bad", "192.0.2.3:5")
+		}
+		if w.asked > guessBurst+1 {
+			t.Errorf("guesses made the node catch up %d times", w.asked)
 		}
 	})
 }

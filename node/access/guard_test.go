@@ -84,7 +84,8 @@ func newSite(t *testing.T) *site {
 	changed, led, asked := make(chan struct{}), make(chan struct{}), 0
 	close(changed)
 	s.gate = access.New(access.Config{
-		Local: s.local, Static: func() access.Static { return access.Static{} },
+		CatchUp: func(context.Context) error { return nil },
+		Local:   s.local, Static: func() access.Static { return access.Static{} },
 		Follow: func() (string, <-chan struct{}, <-chan struct{}) {
 			if asked++; asked == 1 {
 				return "n1", nil, changed // Run asks again when it has taken this in

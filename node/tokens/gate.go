@@ -14,9 +14,10 @@ import (
 // NewGate makes the gate of a cluster that asks for tokens.
 func NewGate(s *raftstore.Store, static func() access.Static) *access.Gate {
 	return access.New(access.Config{
-		Local:  func(fn func(access.Tokens)) { s.Local(func(m *task.Machine) { fn(known{m.Access()}) }) },
-		Static: static,
-		Follow: s.Follow,
+		Local:   func(fn func(access.Tokens)) { s.Local(func(m *task.Machine) { fn(known{m.Access()}) }) },
+		CatchUp: func(ctx context.Context) error { return s.Read(ctx, func(*task.Machine) {}) },
+		Static:  static,
+		Follow:  s.Follow,
 	})
 }
 
