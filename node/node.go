@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/internal/durable"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
@@ -47,6 +48,7 @@ type Node struct {
 	gate    *access.Gate // nil: the cluster is open
 	desk    *signin.Desk
 	audit   *audit.Reader
+	refused *audit.Refusals
 	workers workers
 
 	fatal chan struct{} // closed when the node must stop by itself
@@ -128,7 +130,8 @@ func (n *Node) start() error {
 		Clock: cfg.Clock, Maintenance: cfg.Maintenance, Logger: cfg.Logger,
 	})
 	n.desk = signin.New(n.Log())
-	n.audit = audit.NewReader(n.Log(), n.gate)
+	n.audit, n.refused = audit.NewReader(n.Log(), n.gate), audit.NewRefusals()
+	n.wg.Go(func() { n.refused.Run(ctx, n.noteRefusals) })
 	n.hub = lead.New(lead.Config{
 		ID: cfg.ID, TTL: cfg.SessionTTL, Store: n.store, Clock: cfg.Clock, Logs: n.logs, Logger: cfg.Logger,
 		Subscribe:   func() lead.Subscription { return n.store.Subscribe(subscribeEntries) },
@@ -250,6 +253,23 @@ func (n *Node) Guarded() api.Service {
 	}
 	return tokens.Guard(n.gate, n, n.Log())
 }
+
+// Refused counts a request that this node has refused for lack of a role.
+func (n *Node) Refused(x auth.Refusal) { n.refused.Count(x) }
+
+// noteRefusals tells the log of refusals.
+func (n *Node) noteRefusals(ctx context.Context, all []task.Refusal) (again bool) {
+	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
+	defer cancel()
+	rs, err := n.store.Propose(ctx, task.NoteRefusals{Refusals: all})
+	if err == nil && rs[0].Code != task.OK {
+		n.cfg.Logger.Error("refusals are not recorded", "code", rs[0].Code, "field", rs[0].Field, "message", rs[0].Message)
+	}
+	return err != nil && !errors.Is(err, raftstore.ErrOutcomeUnknown) // what may be counted already is not counted again
+}
+
+// noteTimeout bounds one attempt to tell the log of refusals.
+const noteTimeout = 10 * time.Second
 
 // Audit shows who changed what (SPEC A8). In a cluster that is open there is nothing to show, and nobody to ask.
 func (n *Node) Audit() *audit.Reader { return n.audit }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/task/access"
 )
 
 // Audit shows who changed what (SPEC A8). Its caller needs the role admin for everything.
@@ -51,6 +52,21 @@ type AuditReply struct {
 	Cursor  string        `json:"cursor,omitempty"` // of the next page; absent: this is the last one
 	// LostRefusals are requests that no record counts, because there were too many of different kinds at a time.
 	LostRefusals int64 `json:"lost_refusals,omitempty"`
+}
+
+// Refusal is a request that was refused for lack of a role.
+type Refusal struct {
+	Token                  uint64 // number
+	From, Route, Namespace string // no namespace in particular: ""
+}
+
+// LacksRole reports whether an error is the answer to a principal that lacks a role: also that a namespace is not there, in which it has none.
+func LacksRole(p *Principal, namespace string, err error) bool {
+	if p == nil || err == nil {
+		return false
+	}
+	code := api.CodeOf(err)
+	return code == api.CodeForbidden || code == "namespace_not_found" && namespace != "" && !p.Grant.In(access.All, namespace)
 }
 
 // auditCursor begins the cursors of this list.

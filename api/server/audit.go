@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"mime"
 	"net/http"
-	"strings"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
@@ -24,7 +22,7 @@ func showAudit(h *handler, w http.ResponseWriter, r *request) error {
 	if h.config.Audit == nil {
 		return api.NewError(api.CodeTokenNotFound, "this cluster is open: it has no tokens, and records nothing")
 	}
-	follow := takesEvents(r.Header.Values("Accept"))
+	follow := codec.TakesEvents(r.Header.Values("Accept"))
 	if follow {
 		if err := lastEvent(r, &req.After, &req.HasAfter); err != nil {
 			return err
@@ -43,16 +41,4 @@ func showAudit(h *handler, w http.ResponseWriter, r *request) error {
 		}
 		return reply, err
 	})
-}
-
-// takesEvents reports whether a client asks for a stream.
-func takesEvents(accept []string) bool {
-	for _, list := range accept {
-		for one := range strings.SplitSeq(list, ",") {
-			if media, _, _ := mime.ParseMediaType(one); media == codec.EventMedia {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -28,10 +29,11 @@ func enter(h *handler, w http.ResponseWriter, r *http.Request, to *route) (*http
 		leaveBody(w, r)
 		return nil, err
 	}
+	ctx := auth.WithPrincipal(r.Context(), p)
 	if err := to.check(p, r); err != nil {
+		refused(h, r.WithContext(ctx), to, "", err)
 		return nil, err
 	}
-	ctx := auth.WithPrincipal(r.Context(), p)
 	if to.changes() && p.Grant.Roles&auth.Audited != 0 {
 		ctx = auth.WithTrail(ctx, to.trail(p, r))
 	}
@@ -76,4 +78,20 @@ func (to *route) check(p *auth.Principal, r *http.Request) error {
 		}
 	}
 	return rule.Check(p, namespace, r.PathValue("name"))
+}
+
+// refused tells of a request, or of a part of one, whose caller lacks a role for the route (SPEC A8). A part says its namespace.
+func refused(h *handler, r *http.Request, to *route, namespace string, err error) {
+	p := auth.PrincipalOf(r.Context())
+	switch to.needs.Scope {
+	case auth.Namespace, auth.Behavior, auth.Whole:
+		if strings.HasPrefix(to.path, "/v1/namespaces/") {
+			namespace = r.PathValue("name")
+		} else if namespace = cmp.Or(namespace, r.URL.Query().Get("namespace")); namespace == "" && !to.spaceInBody {
+			namespace = api.DefaultNamespace
+		}
+	}
+	if h.config.OnRefusal != nil && auth.LacksRole(p, namespace, err) {
+		h.config.OnRefusal(auth.Refusal{Token: p.Number, From: r.RemoteAddr, Route: to.method + " " + to.path, Namespace: namespace})
+	}
 }

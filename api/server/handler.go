@@ -56,6 +56,8 @@ type Config struct {
 	SignIn auth.SignIn
 	// Audit serves /v1/audit. Default: nothing is recorded.
 	Audit auth.Audit
+	// OnRefusal, if set, is told of each request whose caller lacks a role. It must not block.
+	OnRefusal func(auth.Refusal)
 	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any
 	// other request. OnRequest must not block.
 	OnRequest func(route, method string, status int, took time.Duration)
@@ -167,6 +169,7 @@ func (h *handler) methods(byMethod map[string]*route) http.Handler {
 			return
 		}
 		if err := h.serve(w, &request{Request: r, route: found}); err != nil {
+			refused(h, r, found, "", err)
 			h.problem(w, r, err)
 		}
 	})

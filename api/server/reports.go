@@ -115,6 +115,7 @@ func (h *handler) finishMany(w http.ResponseWriter, r *request) error {
 	for i := range results {
 		if e := results[i].Error; e != nil {
 			results[i].Error = e.Complete()
+			refused(h, r.Request, r.route, body.Reports[i].Namespace, e)
 		}
 	}
 	return answerList(w, meta, "results", slices.Values(results), nil)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/apitest"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/server"
 	"github.com/taskrt/taskrt/api/spaces"
@@ -283,4 +284,65 @@ type empty struct{ absent }
 
 func (empty) Behaviors(_ context.Context, namespace string) ([]api.Behavior, error) {
 	return nil, spaces.Unknown(namespace)
+}
+
+// TestRefusalsAreTold: a request by whoever lacks a role is told of, with route and namespace, also where the answer is that the namespace is
+// not there, and each part of a request. Other errors, and who has no token, are not (SPEC A8).
+func TestRefusalsAreTold(t *testing.T) {
+	reader := &auth.Principal{Number: 2, Grant: access.Grant{Roles: access.Read, Namespaces: []string{"own"}, Behaviors: []string{"*"}}}
+	var told []string
+	f := apitest.NewFake()
+	t.Cleanup(f.Close)
+	h := server.New(partly{f}, server.Config{
+		Logger: slog.New(slog.DiscardHandler), Gate: byName{"reader": reader}, Metrics: http.NotFoundHandler(),
+		OnRefusal: func(x auth.Refusal) {
+			told = append(told, fmt.Sprintf("%d %s %s in %q", x.Token, x.From, x.Route, x.Namespace))
+		},
+	})
+	for _, c := range []struct{ token, method, path, body, want string }{
+		{"reader", "GET", "/v1/tokens", "", `2 192.0.2.1:1234 GET /v1/tokens in ""`},
+		{"reader", "DELETE", "/v1/behaviors/mail?namespace=own", "", `2 192.0.2.1:1234 DELETE /v1/behaviors/{name} in "own"`},
+		{"reader", "GET", "/v1/tasks", "", `2 192.0.2.1:1234 GET /v1/tasks in "default"`},
+		{"reader", "POST", "/v1/namespaces/other/purge", "", `2 192.0.2.1:1234 POST /v1/namespaces/{name}/purge in "other"`},
+		{"reader", "GET", "/v1/tasks/some-task?namespace=own", "", `2 192.0.2.1:1234 GET /v1/tasks/{id} in "own"`}, // the Service refuses it
+		{"reader", "GET", "/v1/namespaces/own", "", ""},
+		{"reader", "GET", "/v1/tasks?namespace=own&limit=0", "", ""},
+		{"reader", "GET", "/v1/tasks?namespace=a+b", "", ""},
+		{"nobody", "GET", "/v1/tasks", "", ""},
+	} {
+		told = nil
+		r := httptest.NewRequest(c.method, "http://127.0.0.1"+c.path, strings.NewReader(c.body))
+		r.Header.Set("Authorization", c.token)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if got := strings.Join(told, ", "); got != c.want {
+			t.Errorf("%s %s by %s: %s", c.method, c.path, c.token, got)
+		}
+	}
+	reader.Grant.Roles |= access.Submit
+	told = nil
+	r := httptest.NewRequest("POST", "http://127.0.0.1/v1/tasks?namespace=own", strings.NewReader(`{"tasks":[{"behavior":"mine"},{"behavior":"other"},{"behavior":"other"}]}`))
+	r.Header.Set("Authorization", "reader")
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if want := `2 192.0.2.1:1234 POST /v1/tasks in "own"`; w.Code != http.StatusOK || len(told) != 2 || told[0] != want || told[1] != want {
+		t.Errorf("%d: %v", w.Code, told)
+	}
+}
+
+// partly is a Service that refuses reads, and submits of a behavior.
+type partly struct{ api.Service }
+
+func (partly) Task(context.Context, string, string, api.GetOptions) (*api.Task, error) {
+	return nil, auth.Forbidden(access.Read, "")
+}
+
+func (partly) SubmitBatch(_ context.Context, rs []api.SubmitRequest) ([]api.SubmitResult, error) {
+	out := make([]api.SubmitResult, len(rs))
+	for i := range rs {
+		if out[i].Error = api.NewError(api.CodeBehaviorNotFound, "none"); rs[i].Behavior == "other" {
+			out[i].Error = auth.Forbidden(access.Submit, "")
+		}
+	}
+	return out, nil
 }

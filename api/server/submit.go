@@ -103,6 +103,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 			results[at] = answers[i]
 			if e := results[at].Error; e != nil {
 				results[at].Error = e.Complete()
+				refused(h, r.Request, r.route, t.Items[at].Request.Namespace, e)
 			}
 		}
 	}

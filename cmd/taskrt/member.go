@@ -139,6 +139,7 @@ func (m *member) run(ctx context.Context) error {
 	}
 	if gate := m.node.Gate(); gate != nil {
 		config.Gate, config.Access, config.SignIn, config.Audit = gate, m.node.Tokens(), m.node.SignIn(), m.node.Audit()
+		config.OnRefusal = m.node.Refused
 	}
 	handler := server.New(m.node.Guarded(), config)
 	go keys.Watch(ctx, m.pair, m.keys, m.log)

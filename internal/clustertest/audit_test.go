@@ -174,3 +174,46 @@ func TestAuditOfTokens(t *testing.T) {
 		}
 	})
 }
+
+// TestAuditRefusals: refusals that all members have seen are one record a minute for each token, route and namespace, and all are counted,
+// also when the leader is killed before it is told (SPEC A8).
+func TestAuditRefusals(t *testing.T) {
+	runAsking(t, 3, func(t *testing.T, c asking) {
+		c.everywhere(c.create(0, auth.CreateTokenRequest{Name: "reader", Roles: []string{"read"}}), "") // its number is 2
+		refuse := func(members []int, n int) {
+			for _, i := range members {
+				for range n {
+					c.Node(i).Refused(auth.Refusal{Token: 2, From: "192.0.2.1:5", Route: "GET /v1/tokens"})
+					c.Node(i).Refused(auth.Refusal{Token: 2, From: "192.0.2.1:5", Route: "DELETE /v1/tasks/{id}", Namespace: "lab"})
+				}
+			}
+		}
+		counted := func() (n int64, records int) {
+			for _, x := range c.records(c.Up()[0], auth.AuditRequest{Refused: "true", Token: "reader"}) {
+				n, records = n+x.Requests, records+1
+				if x.Code != api.CodeForbidden || x.From != "192.0.2.1:5" || x.Route == "GET /v1/tokens" != (x.Target == "") || x.Target != "" && x.Target != "lab/" {
+					t.Fatalf("%+v", x)
+				}
+			}
+			return n, records
+		}
+		all := func(want int64) {
+			t.Helper()
+			c.Eventually(fmt.Sprintf("%d refusals", want), func() bool { n, _ := counted(); return n == want })
+		}
+		refuse([]int{0, 1, 2}, 5)
+		all(30)
+		if n, records := counted(); records != 2 {
+			t.Errorf("%d refusals in %d records", n, records)
+		}
+		leader := c.Leader()
+		c.Kill(leader)
+		refuse(c.Up(), 3)
+		all(42)
+		if n, records := counted(); records > 4 {
+			t.Errorf("%d refusals in %d records, within two minutes", n, records)
+		}
+		c.Start(leader)
+		c.Agree()
+	})
+}

@@ -1,0 +1,110 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/audit"
+)
+
+// told collects what the log is told, and when.
+type told struct {
+	all  []task.Refusal
+	at   []time.Time
+	fail bool
+}
+
+func (l *told) note(_ context.Context, some []task.Refusal) bool {
+	if l.fail {
+		return true
+	}
+	for _, x := range some {
+		l.all, l.at = append(l.all, x), append(l.at, time.Now())
+	}
+	return false
+}
+
+func (l *told) count() (n int64) {
+	for _, x := range l.all {
+		n += x.Count
+	}
+	return n
+}
+
+// running starts a counter in a bubble.
+func running(t *testing.T, fn func(r *Refusals, l *told)) {
+	synctest.Test(t, func(t *testing.T) {
+		r, l := NewRefusals(), &told{}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); r.Run(ctx, l.note) }()
+		fn(r, l)
+		cancel()
+		<-done
+	})
+}
+
+// TestRefusals: a kind of refusals is told within a second, and then once a minute with all that were counted meanwhile (SPEC A8).
+func TestRefusals(t *testing.T) {
+	running(t, func(r *Refusals, l *told) {
+		x := auth.Refusal{Token: 2, From: strings.Repeat("a", 100), Route: "GET /v1/tasks", Namespace: "lab"}
+		r.Count(x)
+		r.Count(auth.Refusal{Route: "GET /v1/tasks"}) // of nobody with a number
+		time.Sleep(1500 * time.Millisecond)
+		if len(l.all) != 1 || l.all[0] != (task.Refusal{Token: 2, From: x.From[:audit.MaxFrom], Route: x.Route, Namespace: "lab", Count: 1}) {
+			t.Fatalf("%+v", l.all)
+		}
+		for range 300 { // for five minutes
+			r.Count(x)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(2 * time.Minute)
+		if l.count() != 301 || len(l.all) < 6 || len(l.all) > 7 {
+			t.Errorf("%d told, %d in all", len(l.all), l.count())
+		}
+		for i := 1; i < len(l.at); i++ {
+			if l.at[i].Sub(l.at[i-1]) < time.Minute {
+				t.Errorf("told at %v and at %v", l.at[i-1], l.at[i])
+			}
+		}
+		if len(r.kinds) != 0 {
+			t.Errorf("%d kinds are kept for nothing", len(r.kinds))
+		}
+	})
+}
+
+// TestRefusalsAreBounded: whatever comes, ten kinds a second are told, and memory is bounded; what cannot be told is told later (SPEC A8).
+func TestRefusalsAreBounded(t *testing.T) {
+	running(t, func(r *Refusals, l *told) {
+		const kinds = 5000
+		for n := range kinds {
+			r.Count(auth.Refusal{Token: uint64(2 + n%3), Route: "GET /v1/tasks", Namespace: fmt.Sprint(n)})
+		}
+		if len(r.kinds) > maxKinds+3 {
+			t.Fatalf("%d kinds", len(r.kinds))
+		}
+		l.fail = true
+		time.Sleep(2500 * time.Millisecond)
+		l.fail = false
+		time.Sleep(10 * time.Second)
+		if len(l.all) < 90 || len(l.all) > 110 || l.all[0].Route != otherKind || l.all[0].Count < 1000 {
+			t.Errorf("%d told in 10 s, first %+v", len(l.all), l.all[0])
+		}
+		time.Sleep(5 * time.Minute)
+		if l.count() != kinds {
+			t.Errorf("%d told of %d", l.count(), kinds)
+		}
+		for n := range 3 * maxKinds {
+			r.Count(auth.Refusal{Token: uint64(2 + n), Route: "r"})
+		}
+		if len(r.kinds) > 2*maxKinds {
+			t.Errorf("%d kinds of as many tokens", len(r.kinds))
+		}
+	})
+}
