@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/mux"
 )
 
 // maxBusy is how many requests of peers are worked on at a time; maxStoring is how many requests of workers.
@@ -57,6 +59,7 @@ func (s *Store) serve(c net.Conn) {
 	defer c.Close()
 	stop := context.AfterFunc(s.ctx, func() { _ = c.Close() })
 	defer stop()
+	who, proven := mux.PrincipalOf(c)
 	pc := timed(c, s.cfg.Timeout)
 	r, w := bufio.NewReader(pc), bufio.NewWriterSize(pc, pieceBytes)
 	for {
@@ -66,9 +69,34 @@ func (s *Store) serve(c net.Conn) {
 			return
 		}
 		q := request{s: s, op: head[0], digest: hex.EncodeToString(head[1:]), r: r, w: w}
+		if proven && who.Role != mux.Node && !forWorkers(q.op) {
+			s.tellRefused(who.ID, q.op)
+			return
+		}
 		if err := q.answerInTurn(pc); err != nil {
 			return
 		}
+	}
+}
+
+// forWorkers reports whether a request is one of those that a worker needs. The others are for nodes: by them a file would come onto a disk, or be
+// said to be there, of which the log knows nothing (SPEC A2).
+func forWorkers(op byte) bool { return op == opGet || op == opGetFrom || op == opPutFor }
+
+// tellEvery is how often a refused worker is logged.
+const tellEvery = time.Minute
+
+// tellRefused logs that a worker has asked for what is for nodes.
+func (s *Store) tellRefused(id string, op byte) {
+	s.mu.Lock()
+	now := time.Now()
+	quiet := now.Sub(s.told) < tellEvery
+	if !quiet {
+		s.told = now
+	}
+	s.mu.Unlock()
+	if !quiet {
+		s.cfg.Logger.Warn("refused a worker what only nodes may ask of files", "worker", id, "op", op)
 	}
 }
 

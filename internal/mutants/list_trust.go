@@ -235,4 +235,8 @@ var trustMutants = []mutant{
 		Name: "gate-catches-up-for-guesses", Dir: "node/access", In: "Gate.Enter", Old: `if err := g.Guess(addr); err != nil {`, New: `if err := g.Guess(addr); err != nil && !whole {`,
 		Pkg: "./node/access", Run: "TestLateToken$", Why: "A9: a guess would cost a question to the leader, without a bound",
 	},
+	{
+		Name: "blob-workers-ask-as-nodes", Dir: "blob", In: "Store.serve", Old: `!forWorkers(q.op)`, New: `false`,
+		Pkg: "./blob", Run: "TestRoles$", Why: "A2: a holder of a worker secret could put files that the log knows nothing of",
+	},
 }
