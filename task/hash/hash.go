@@ -29,12 +29,12 @@ func (h *Hash) Word(x uint64) {
 	*h = Hash(bits.RotateLeft64(s, 29) + seed)
 }
 
-// Words hashes words of a thing of the given kind.
-func Words(kind uint64, words ...uint64) uint64 {
+// Three hashes three words of a thing of the given kind.
+func Three(kind, a, b, c uint64) uint64 {
 	h := New(kind)
-	for _, x := range words {
-		h.Word(x)
-	}
+	h.Word(a)
+	h.Word(b)
+	h.Word(c)
 	return h.Sum()
 }
 
