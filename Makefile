@@ -11,7 +11,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare meter-bench compare check check-fast fmt subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build demo test race short fuzz sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare meter-bench compare check check-fast fmt subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,13 @@ race: ## the tests at small sizes, with the race detector; not those of real pro
 
 short: ## tests without real processes
 	$(GO) test -tags $(TAGS) -short ./...
+
+fuzz: ## every fuzz target in turn: make fuzz FOR=30s
+	@for p in $$(grep -rl '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
+		for f in $$($(GO) test $(LEAN) -list '^Fuzz' $$p | grep '^Fuzz'); do \
+			echo "$$p $$f"; $(GO) test $(LEAN) -run '^$$' -fuzz "^$${f}\$$" -fuzztime $(or $(FOR),30s) $$p || exit 1; \
+		done; \
+	done
 
 sim: ## the state machine against a naive model: make sim SEED=1 STEPS=20000 SEEDS=8
 	$(GO) test ./internal/sim -run '^TestSim$$' -count 1 -v -sim.seed=$(or $(SEED),1) -sim.steps=$(or $(STEPS),20000) -sim.seeds=$(or $(SEEDS),8) -timeout 60m

@@ -56,10 +56,9 @@ func (w *world) Holds(number uint64) bool {
 	return false
 }
 
-// gate makes a Gate of the world, which runs until the test ends.
-func (w *world) gate(t testing.TB) *Gate {
-	t.Helper()
-	g := New(Config{
+// config makes a Gate look at the world.
+func (w *world) config() Config {
+	return Config{
 		Local:  func(fn func(Tokens)) { w.mu.Lock(); defer w.mu.Unlock(); fn(w) },
 		Static: func() Static { w.mu.Lock(); defer w.mu.Unlock(); return w.static },
 		CatchUp: func(context.Context) error {
@@ -77,7 +76,13 @@ func (w *world) gate(t testing.TB) *Gate {
 			defer w.mu.Unlock()
 			return w.leader, nil, w.changed
 		},
-	})
+	}
+}
+
+// gate makes a Gate of the world, which runs until the test ends.
+func (w *world) gate(t testing.TB) *Gate {
+	t.Helper()
+	g := New(w.config())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); g.Run(ctx) }()
