@@ -70,7 +70,7 @@ func (s *Store) serve(c net.Conn) {
 		}
 		q := request{s: s, op: head[0], digest: hex.EncodeToString(head[1:]), r: r, w: w}
 		if proven && who.Role != mux.Node && !forWorkers(q.op) {
-			s.tellRefused(who.ID, q.op)
+			mux.Refuse(c, fmt.Errorf("%s %q makes request %d of files, which is for nodes", who.Role, who.ID, q.op))
 			return
 		}
 		if err := q.answerInTurn(pc); err != nil {
@@ -82,23 +82,6 @@ func (s *Store) serve(c net.Conn) {
 // forWorkers reports whether a request is one of those that a worker needs. The others are for nodes: by them a file would come onto a disk, or be
 // said to be there, of which the log knows nothing (SPEC A2).
 func forWorkers(op byte) bool { return op == opGet || op == opGetFrom || op == opPutFor }
-
-// tellEvery is how often a refused worker is logged.
-const tellEvery = time.Minute
-
-// tellRefused logs that a worker has asked for what is for nodes.
-func (s *Store) tellRefused(id string, op byte) {
-	s.mu.Lock()
-	now := time.Now()
-	quiet := now.Sub(s.told) < tellEvery
-	if !quiet {
-		s.told = now
-	}
-	s.mu.Unlock()
-	if !quiet {
-		s.cfg.Logger.Warn("refused a worker what only nodes may ask of files", "worker", id, "op", op)
-	}
-}
 
 // answerInTurn answers once not too many other requests are being answered.
 func (q *request) answerInTurn(c *timedConn) error {

@@ -95,7 +95,6 @@ type Store struct {
 	mu     sync.Mutex
 	closed bool
 	lns    map[net.Listener]struct{}
-	told   time.Time // when a refused worker was logged
 }
 
 // Open prepares the folder and removes what an interrupted write left there.

@@ -36,7 +36,7 @@ func (m *Metrics) WatchNode(n Node) {
 // WatchPort adds the connections that the node port has refused, which refused tells at every scrape. Call it once.
 func (m *Metrics) WatchPort(refused func() int64) {
 	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "taskrt_port_refused_total", Help: "Connections to the node port that were refused: no certificate of this cluster, or no right to the protocol.",
+		Name: "taskrt_port_refused_total", Help: "Connections to the node port that were refused: no certificate of this cluster, or no right to the protocol or the request.",
 	}, func() float64 { return float64(refused()) }))
 }
 

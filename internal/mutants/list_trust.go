@@ -239,4 +239,8 @@ var trustMutants = []mutant{
 		Name: "blob-workers-ask-as-nodes", Dir: "blob", In: "Store.serve", Old: `!forWorkers(q.op)`, New: `false`,
 		Pkg: "./blob", Run: "TestRoles$", Why: "A2: a holder of a worker secret could put files that the log knows nothing of",
 	},
+	{
+		Name: "blob-refusals-uncounted", Dir: "internal/mux", In: "Refuse", Old: `if c, ok := c.(*lesser); ok {`, New: `if c, ok := c.(*lesser); ok && why == nil {`,
+		Pkg: "./blob", Run: "TestRoles$", Why: "A2: nobody would see a holder of a worker secret try the requests of nodes",
+	},
 }

@@ -73,6 +73,23 @@ func MayBe(c net.Conn, role Role, name string) bool {
 	return !proven || p == Principal{role, id}
 }
 
+// lesser is a connection of a peer that is no node. The handler of its protocol may refuse what only nodes may ask.
+type lesser struct {
+	net.Conn
+	who     Principal
+	refused *refusals
+}
+
+// Principal implements Proven.
+func (c *lesser) Principal() Principal { return c.who }
+
+// Refuse counts and logs a request that its sender may not make, as the port does with whole connections. The caller closes c.
+func Refuse(c net.Conn, why error) {
+	if c, ok := c.(*lesser); ok {
+		c.refused.tell(c, why)
+	}
+}
+
 // refusals count connections that were refused, and log them: once per address and minute.
 type refusals struct {
 	count atomic.Int64
@@ -107,7 +124,8 @@ func (r *refusals) tell(c net.Conn, why error) {
 	}
 }
 
-// Refused returns how many connections the Guard has refused, and those that spoke a protocol which their role may not speak.
+// Refused returns how many connections the Guard has refused, and those of peers that spoke a protocol, or made a request, for which they have
+// no right.
 func (m *Mux) Refused() int64 { return m.refused.count.Load() }
 
 // LogTo says where refusals are logged.

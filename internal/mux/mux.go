@@ -179,6 +179,8 @@ func (m *Mux) admit(c net.Conn) (*listener, net.Conn, error) {
 	p := Protocol(b[0])
 	if who, proven := PrincipalOf(c); proven && !who.Role.may(p) {
 		return nil, c, fmt.Errorf("a %s may not speak protocol %d", who.Role, p)
+	} else if proven && who.Role != Node {
+		c = &lesser{c, who, &m.refused}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
