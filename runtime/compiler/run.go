@@ -64,7 +64,10 @@ func run(conn *subproc.Conn, m subproc.Message) error {
 	if err != nil {
 		return err
 	}
-	return a.result(a.do(j, wasm))
+	if err := a.result(a.do(j, wasm)); err != nil {
+		return err
+	}
+	select {} // the parent ends this process: it looks at the wall around it first, perhaps only now
 }
 
 // jobFiles is how many files a job may have open: those of a cache of one module.
