@@ -28,7 +28,7 @@ func signInRoutes() []route {
 		},
 		{
 			method: del, path: "/v1/self", id: "signOut", needs: anyToken, serve: signOut,
-			summary: "End the session, or revoke the token, that makes the request.", answers: []success{noContent},
+			summary: "End the session, or revoke the token, that makes the request.", answers: []success{noContent}, errors: none,
 		},
 		{
 			method: get, path: "/v1/issuers", id: "listIssuers", needs: everywhere(access.Admin), serve: listIssuers,
