@@ -59,7 +59,7 @@ func testRole(t *testing.T, role mux.Role) {
 	go func() { ended <- s.Serve(m.Listen(mux.Blob)) }()
 	zero := make([]byte, 8)
 	for op, rest := range map[byte][]byte{
-		opGet: nil, opGetFrom: zero, opPutFor: zero, opHas: nil, opHasAt: zero, opPut: zero, opPutAt: append(zero, zero...),
+		opGet: nil, opGetFrom: zero, opPutFor: zero, opHas: nil, opHasAt: zero, opPut: zero, opPutAt: make([]byte, 16),
 	} {
 		c, err := m.Dial(t.Context(), m.Addr().String(), mux.Blob)
 		if err != nil {

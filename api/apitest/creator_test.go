@@ -27,7 +27,7 @@ func TestCreatedBy(t *testing.T) {
 	if x, err := f.Task(t.Context(), "", "of-ann", api.GetOptions{}); err != nil || x.CreatedBy != "token:2" {
 		t.Errorf("%+v, %v", x, err)
 	}
-	if _, err := f.Submit(ann, api.SubmitRequest{ID: "late", Behavior: "work"}); err == nil || err.(*api.Error).Code != api.CodeTokenRevoked {
+	if _, err := f.Submit(ann, api.SubmitRequest{ID: "late", Behavior: "work"}); api.CodeOf(err) != api.CodeTokenRevoked {
 		t.Errorf("of a token that is gone: %v", err)
 	}
 }

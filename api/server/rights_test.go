@@ -320,7 +320,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 	reader.Grant.Roles |= access.Submit
 	told = nil
-	r := httptest.NewRequest("POST", "http://127.0.0.1/v1/tasks?namespace=own", strings.NewReader(`{"tasks":[{"behavior":"mine"},{"behavior":"other"},{"behavior":"other"}]}`))
+	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/v1/tasks?namespace=own", strings.NewReader(`{"tasks":[{"behavior":"mine"},{"behavior":"other"},{"behavior":"other"}]}`))
 	r.Header.Set("Authorization", "reader")
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
