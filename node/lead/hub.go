@@ -85,7 +85,9 @@ func New(cfg Config) *Hub {
 
 // Close ends all streams and waits for all goroutines.
 func (h *Hub) Close() {
+	h.mu.Lock() // no connection is taken in between
 	h.cancel()
+	h.mu.Unlock()
 	h.wg.Wait()
 }
 
@@ -154,8 +156,21 @@ func (h *Hub) serve(network mux.Network, p mux.Protocol, handle func(net.Conn)) 
 			}
 			return err
 		}
-		h.wg.Go(func() { handle(nc) })
+		if !take(h, func() { handle(nc) }) {
+			_ = nc.Close()
+		}
 	}
+}
+
+// take runs a function beside the hub, unless the hub has closed.
+func take(h *Hub, run func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx.Err() != nil {
+		return false
+	}
+	h.wg.Go(run)
+	return true
 }
 
 // helloTimeout is how long a new connection may take to say who it is. goodbyeTimeout is how long a last frame may
