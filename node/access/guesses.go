@@ -40,7 +40,7 @@ func (g *guesses) allow(addr string) bool {
 	return l.Allow()
 }
 
-// forget makes room: first the addresses that have been quiet, else any.
+// forget makes room: first the addresses that have been quiet, else any. It makes much at once, because it looks at all.
 func (g *guesses) forget() {
 	for from, l := range g.by {
 		if l.Tokens() >= guessBurst {
@@ -48,7 +48,7 @@ func (g *guesses) forget() {
 		}
 	}
 	for from := range g.by {
-		if len(g.by) < maxAddrs {
+		if len(g.by) <= maxAddrs*3/4 {
 			return
 		}
 		delete(g.by, from)
