@@ -37,6 +37,13 @@ func (l *told) count() (n int64) {
 	return n
 }
 
+// known is how many kinds of refusals a counter knows now.
+func known(r *Refusals) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.kinds)
+}
+
 // running starts a counter in a bubble.
 func running(t *testing.T, fn func(r *Refusals, l *told)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -57,6 +64,7 @@ func TestRefusals(t *testing.T) {
 		r.Count(x)
 		r.Count(auth.Refusal{Route: "GET /v1/tasks"}) // of nobody with a number
 		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
 		if len(l.all) != 1 || l.all[0] != (task.Refusal{Token: 2, From: x.From[:audit.MaxFrom], Route: x.Route, Namespace: "lab", Count: 1}) {
 			t.Fatalf("%+v", l.all)
 		}
@@ -65,6 +73,7 @@ func TestRefusals(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		if l.count() != 301 || len(l.all) < 6 || len(l.all) > 7 {
 			t.Errorf("%d told, %d in all", len(l.all), l.count())
 		}
@@ -73,8 +82,8 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("told at %v and at %v", l.at[i-1], l.at[i])
 			}
 		}
-		if len(r.kinds) != 0 {
-			t.Errorf("%d kinds are kept for nothing", len(r.kinds))
+		if known(r) != 0 {
+			t.Errorf("%d kinds are kept for nothing", known(r))
 		}
 	})
 }
@@ -86,25 +95,29 @@ func TestRefusalsAreBounded(t *testing.T) {
 		for n := range kinds {
 			r.Count(auth.Refusal{Token: uint64(2 + n%3), Route: "GET /v1/tasks", Namespace: fmt.Sprint(n)})
 		}
-		if len(r.kinds) > maxKinds+3 {
-			t.Fatalf("%d kinds", len(r.kinds))
+		if known(r) > maxKinds+3 {
+			t.Fatalf("%d kinds", known(r))
 		}
+		synctest.Wait()
 		l.fail = true
 		time.Sleep(2500 * time.Millisecond)
+		synctest.Wait()
 		l.fail = false
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if len(l.all) < 90 || len(l.all) > 110 || l.all[0].Route != otherKind || l.all[0].Count < 1000 {
 			t.Errorf("%d told in 10 s, first %+v", len(l.all), l.all[0])
 		}
 		time.Sleep(5 * time.Minute)
+		synctest.Wait()
 		if l.count() != kinds {
 			t.Errorf("%d told of %d", l.count(), kinds)
 		}
 		for n := range 3 * maxKinds {
 			r.Count(auth.Refusal{Token: uint64(2 + n), Route: "r"})
 		}
-		if len(r.kinds) > 2*maxKinds {
-			t.Errorf("%d kinds of as many tokens", len(r.kinds))
+		if known(r) > 2*maxKinds {
+			t.Errorf("%d kinds of as many tokens", known(r))
 		}
 	})
 }
