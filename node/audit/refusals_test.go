@@ -3,7 +3,10 @@ package audit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,15 +18,19 @@ import (
 
 // told collects what the log is told, and when.
 type told struct {
-	all  []task.Refusal
-	at   []time.Time
-	fail bool
+	fail atomic.Bool
+
+	mu  sync.Mutex
+	all []task.Refusal
+	at  []time.Time
 }
 
 func (l *told) note(_ context.Context, some []task.Refusal) bool {
-	if l.fail {
+	if l.fail.Load() {
 		return true
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, x := range some {
 		l.all, l.at = append(l.all, x), append(l.at, time.Now())
 	}
@@ -31,10 +38,18 @@ func (l *told) note(_ context.Context, some []task.Refusal) bool {
 }
 
 func (l *told) count() (n int64) {
-	for _, x := range l.all {
+	all, _ := l.now()
+	for _, x := range all {
 		n += x.Count
 	}
 	return n
+}
+
+// now is what the log was told so far, and when.
+func (l *told) now() ([]task.Refusal, []time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all), slices.Clone(l.at)
 }
 
 // known is how many kinds of refusals a counter knows now.
@@ -65,8 +80,9 @@ func TestRefusals(t *testing.T) {
 		r.Count(auth.Refusal{Route: "GET /v1/tasks"}) // of nobody with a number
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
-		if len(l.all) != 1 || l.all[0] != (task.Refusal{Token: 2, From: x.From[:audit.MaxFrom], Route: x.Route, Namespace: "lab", Count: 1}) {
-			t.Fatalf("%+v", l.all)
+		all, _ := l.now()
+		if len(all) != 1 || all[0] != (task.Refusal{Token: 2, From: x.From[:audit.MaxFrom], Route: x.Route, Namespace: "lab", Count: 1}) {
+			t.Fatalf("%+v", all)
 		}
 		for range 300 { // for five minutes
 			r.Count(x)
@@ -74,12 +90,13 @@ func TestRefusals(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if l.count() != 301 || len(l.all) < 6 || len(l.all) > 7 {
-			t.Errorf("%d told, %d in all", len(l.all), l.count())
+		all, at := l.now()
+		if l.count() != 301 || len(all) < 6 || len(all) > 7 {
+			t.Errorf("%d told, %d in all", len(all), l.count())
 		}
-		for i := 1; i < len(l.at); i++ {
-			if l.at[i].Sub(l.at[i-1]) < time.Minute {
-				t.Errorf("told at %v and at %v", l.at[i-1], l.at[i])
+		for i := 1; i < len(at); i++ {
+			if at[i].Sub(at[i-1]) < time.Minute {
+				t.Errorf("told at %v and at %v", at[i-1], at[i])
 			}
 		}
 		if known(r) != 0 {
@@ -99,14 +116,15 @@ func TestRefusalsAreBounded(t *testing.T) {
 			t.Fatalf("%d kinds", known(r))
 		}
 		synctest.Wait()
-		l.fail = true
+		l.fail.Store(true)
 		time.Sleep(2500 * time.Millisecond)
 		synctest.Wait()
-		l.fail = false
+		l.fail.Store(false)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if len(l.all) < 90 || len(l.all) > 110 || l.all[0].Route != otherKind || l.all[0].Count < 1000 {
-			t.Errorf("%d told in 10 s, first %+v", len(l.all), l.all[0])
+		all, _ := l.now()
+		if len(all) < 90 || len(all) > 110 || all[0].Route != otherKind || all[0].Count < 1000 {
+			t.Errorf("%d told in 10 s, first %+v", len(all), all[0])
 		}
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()

@@ -95,7 +95,7 @@ func TestCapabilitiesOfAChild(t *testing.T) {
 	// The attempt is over. A child that goes on using its token gets nothing, nor does one that makes a token up.
 	c := b.process()
 	for _, token := range []uint64{7, 8} { // that the attempt is over comes another way than its report
-		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(time.Minute); ; <-time.After(time.Millisecond) {
 			l, err := c.leases.find(worker.Lease{Token: token, Until: runtime.Boottime() + time.Hour})
 			if errors.Is(err, runtime.ErrLeaseLost) {
 				break
