@@ -98,6 +98,8 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 
+	// That an attempt is over comes another way than its report.
+	c.eventually("every end is counted", func() bool { return c.scrape(addr).sum("taskrt_attempts_total") >= float64(len(endings)) })
 	f := c.scrape(addr)
 	for _, e := range endings {
 		of := "behavior=" + e.behavior
