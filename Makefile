@@ -46,7 +46,8 @@ short: ## tests without real processes
 
 fuzz: ## every fuzz target in turn: make fuzz FOR=30s
 	@for p in $$(grep -rl '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
-		for f in $$($(GO) test $(LEAN) -list '^Fuzz' $$p | grep '^Fuzz'); do \
+		all=$$($(GO) test $(LEAN) -list '^Fuzz' $$p) || { echo "$$all"; exit 1; }; \
+		for f in $$(echo "$$all" | grep '^Fuzz'); do \
 			echo "$$p $$f"; $(GO) test $(LEAN) -run '^$$' -fuzz "^$${f}\$$" -fuzztime $(or $(FOR),30s) $$p || exit 1; \
 		done; \
 	done
