@@ -77,13 +77,8 @@ func AuditCursor(number uint64) string { return auditCursor + strconv.FormatUint
 
 // Check checks a request, and fills in what is absent; nil or an *api.Error.
 func (r *AuditRequest) Check() error {
-	if r.Limit == 0 {
-		r.Limit = 100
-	}
-	if r.Limit < 0 || r.Limit > api.MaxListLimit {
-		e := api.FieldError(api.CodeInvalidField, "limit", "must be 1 to %d", api.MaxListLimit)
-		e.Limit = api.MaxListLimit
-		return e
+	if err := checkPage(&r.Limit); err != nil {
+		return err
 	}
 	switch r.Refused {
 	case "", "true", "false":

@@ -24,9 +24,7 @@ func CheckName(name string) error {
 	if access.IsName(name) {
 		return nil
 	}
-	e := api.FieldError(api.CodeInvalidField, "name", "must be %d to %d of a-z 0-9 . _ - and begin with a letter", access.MinName, access.MaxName)
-	e.Limit = access.MaxName
-	return e
+	return limited("name", access.MaxName, "must be %d to %d of a-z 0-9 . _ - and begin with a letter", access.MinName, access.MaxName)
 }
 
 // Check checks a request that stands by itself, and fills in what is absent; nil or an *api.Error.
@@ -45,9 +43,7 @@ func (r *CreateTokenRequest) Check() error {
 		return api.FieldError(api.CodeInvalidField, "ttl", "must be 1ms to %v", MaxTTL)
 	}
 	if r.Rate < 0 || r.Rate > MaxRate {
-		e := api.FieldError(api.CodeInvalidField, "rate", "must be 0 to %d requests per second", MaxRate)
-		e.Limit = MaxRate
-		return e
+		return limited("rate", MaxRate, "must be 0 to %d requests per second", MaxRate)
 	}
 	return checkHash(r.Hash)
 }
@@ -101,16 +97,22 @@ func checkHash(text string) error {
 
 // Check checks a request, and fills in what is absent; nil or an *api.Error.
 func (r *TokensRequest) Check() error {
-	if r.Limit == 0 {
-		r.Limit = 100
-	}
-	if r.Limit < 0 || r.Limit > api.MaxListLimit {
-		e := api.FieldError(api.CodeInvalidField, "limit", "must be 1 to %d", api.MaxListLimit)
-		e.Limit = api.MaxListLimit
-		return e
+	if err := checkPage(&r.Limit); err != nil {
+		return err
 	}
 	_, err := r.After()
 	return err
+}
+
+// checkPage checks how much a page may have, and fills in what is absent.
+func checkPage(most *int) error {
+	if *most == 0 {
+		*most = 100
+	}
+	if *most < 0 || *most > api.MaxListLimit {
+		return limited("limit", api.MaxListLimit, "must be 1 to %d", api.MaxListLimit)
+	}
+	return nil
 }
 
 // After returns the name after which the page begins.
