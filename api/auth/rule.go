@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -71,6 +72,19 @@ func (r Rule) Check(p *Principal, namespace, behavior string) error {
 	}
 	return nil
 }
+
+// Caller returns who makes a call, if the rule lets the call pass. Unlike Check it refuses the calls of nobody: what it guards is there only where
+// callers are asked who they are.
+func (r Rule) Caller(ctx context.Context) (*Principal, error) {
+	p := PrincipalOf(ctx)
+	if p == nil {
+		return nil, Unauthenticated()
+	}
+	return p, r.Check(p, "", "")
+}
+
+// AdminEverywhere is what needs the role admin for everything.
+var AdminEverywhere = Rule{Scope: Everywhere, Of: access.Admin}
 
 // gives reports whether a grant gives one of the roles for what the rule is about.
 func (r Rule) gives(g *access.Grant, roles access.Roles, namespace, behavior string) bool {

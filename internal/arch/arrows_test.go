@@ -101,7 +101,7 @@ var arrows = map[string][]string{
 	"api/internal/schemas": {"api", "api/auth", "api/internal/codec"},
 	"node/access":          {"api", "api/auth", "task/access", "trust"},
 	"node/schemas":         {"api", "runtime/manifest", "task"},
-	"node/audit":           {"api", "api/auth", "task", "task/access", "task/audit"},
+	"node/audit":           {"api", "api/auth", "task", "task/audit"},
 	"node/signin":          {"api", "api/auth", "node/tokens", "task", "task/access"},
 	"node/tokens":          {"api", "api/auth", "node/access", "node/view", "raftstore", "task", "task/access", "trust"},
 

@@ -30,7 +30,7 @@ var auditMutants = []mutant{
 		Pkg: "./node/access", Run: "TestRecorded$", Why: "A8: a node that is behind takes a stranger's task for the caller's own"},
 	{Name: "audit-route-rule", Dir: "api/auth", In: "Rule.Marks", Old: "p.Grant.Roles&r.Of&^Audited == 0", New: "p.Grant.Roles&r.Of == 0",
 		Pkg: "./api/server", Run: "TestTrails$", Why: "A8: deploying and administering leave no record"},
-	{Name: "audit-anybody", Dir: "node/audit", In: "admin", Old: "Of: access.Admin", New: "Of: access.All",
+	{Name: "audit-anybody", Dir: "api/auth", In: "AdminEverywhere", Old: "Of: access.Admin", New: "Of: access.All",
 		Pkg: "./node/audit", Run: "TestReader$", Why: "A8: whoever has any role everywhere reads who did what"},
 	{Name: "audit-revoked-reads", Dir: "node/audit", In: "Reader.Audit", Old: "err = r.gate.Still(p)", New: "_ = p",
 		Pkg: "./node/audit", Run: "TestReader$", Why: "A4: a token that was revoked reads on"},

@@ -9,7 +9,6 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/task"
-	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/audit"
 )
 
@@ -57,18 +56,9 @@ func (r *Reader) changed() <-chan struct{} {
 // lookedAt is how many records one look at the state passes over.
 const lookedAt = 2_000
 
-// admin returns who calls, if the caller may read the audit.
-func admin(ctx context.Context) (*auth.Principal, error) {
-	p := auth.PrincipalOf(ctx)
-	if p == nil {
-		return nil, auth.Unauthenticated()
-	}
-	return p, auth.Rule{Scope: auth.Everywhere, Of: access.Admin}.Check(p, "", "")
-}
-
 // Audit implements auth.Audit.
 func (r *Reader) Audit(ctx context.Context, q auth.AuditRequest) (*auth.AuditReply, error) {
-	p, err := admin(ctx)
+	p, err := auth.AdminEverywhere.Caller(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +117,7 @@ func show(x *audit.Record) auth.AuditRecord {
 
 // FollowAudit implements auth.Audit.
 func (r *Reader) FollowAudit(ctx context.Context, q auth.AuditRequest) (api.EventStream, error) {
-	p, err := admin(ctx)
+	p, err := auth.AdminEverywhere.Caller(ctx)
 	if err != nil {
 		return nil, err
 	}
