@@ -24,7 +24,7 @@ var acceptMutants = []mutant{
 		Pkg: "./node/accept", Run: "TestAbandonedIsToldToTheNextLeader$", Why: "after a change of leader nobody would give back what a client left"},
 	{Name: "node-undelivered-ignored", Dir: "node/service", In: "acceptWait.once", Old: "Undelivered: func() { svc.accepts.Abandon(call) }}", New: "Undelivered: func() {}}",
 		Pkg: "./internal/clustertest", Run: "TestHangUps$", Why: "an answer that could not be written would stay leased (J2)"},
-	{Name: "node-result-unchecked", Dir: "node/service", In: "reports.checkFinish", Old: "return c.svc.schemas.Result(ctx, p.ResultSchema, result)", New: "return c.svc.schemas.result(ctx, nil, result)",
+	{Name: "node-result-unchecked", Dir: "node/service", In: "reports.checkFinish", Old: "return c.svc.schemas.Result(ctx, p.ResultSchema, result)", New: "return c.svc.schemas.Result(ctx, nil, result)",
 		Pkg: "./internal/clustertest", Run: "TestAcceptRefusals$", Why: "a result that does not match its schema would be taken (B1)"},
 
 	{Name: "extworker-renews-too-late", Dir: "extworker", In: "Task.next", Old: "return t.deadline.Add(-t.lease * 2 / 3)", New: "return t.deadline.Add(t.lease)",

@@ -26,7 +26,7 @@ var maintenanceMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a partition would go without its operation (M2, O6)"},
 	{Name: "run-drops-running-operation", Dir: "task", In: "DropOperations.apply", Old: "|| !r.operation.Final() {", New: "{",
 		Pkg: "./task", Run: "TestScripts$", Why: "an operation that runs would be removed (M2)"},
-	{Name: "run-drops-with-dead-token", Dir: "task", In: "Machine.maintenanceRun", Old: "return token != 0 && m.leased(MaintenanceKey(), token) != nil", New: "return token != 0 && m.store.get(MaintenanceKey()) != nil",
+	{Name: "run-drops-with-dead-token", Dir: "task", In: "Machine.maintenanceRun", Old: "return token != 0 && m.leased(MaintenanceKey(), token) != nil", New: "return token != 0 && m.find(MaintenanceKey()) != nil",
 		Pkg: "./task", Run: "TestScripts$", Why: "a run that was thought dead would delete (M1)"},
 	{Name: "run-trims-pinned", Dir: "task", In: "Machine.trim", Old: "if b.behavior.Deleted { keep = 0", New: "if !b.behavior.Deleted { keep = 0",
 		Pkg: "./task", Run: "TestScripts$", Why: "versions that are kept for a rollback would go (B2)"},

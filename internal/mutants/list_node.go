@@ -7,7 +7,7 @@ var nodeMutants = []mutant{
 	// The leader's loop and the workers' streams.
 	{Name: "node-tick-overtakes-renewals", Dir: "node/lead", In: "sessionQueue.run", Old: "cmds = append(cmds, task.Tick{})", New: "cmds = append([]task.Command{task.Tick{}}, cmds...)",
 		Pkg: "./node/lead", Run: "TestTickGoesBehindAllReceivedRenewals$", Why: "an expiry would overtake a renewal that was received (L4)"},
-	{Name: "node-renewal-dropped", Dir: "node/lead", In: "sessionQueue.run", Old: "for retriable(err) && idle.For(ctx, overloadPause) {", New: "for retriable(err) && ctx.Err() != nil {",
+	{Name: "node-renewal-dropped", Dir: "node/lead", In: "sessionQueue.run", Old: "for retriable(err) && idle.For(ctx, overloadPause) {", New: "for retriable(err) && ctx.Err() != nil && idle.For(ctx, overloadPause) {",
 		Pkg: "./node/lead", Run: "TestTickGoesBehindAllReceivedRenewals$", Why: "a burst would cost healthy workers their sessions (L4)"},
 	{Name: "node-standstill-unnoticed", Dir: "node/lead", In: "loop.fired", Old: "if leaseDue && mono < l.stillTil && !l.held {", New: "if leaseDue && mono < l.stillTil && l.held {",
 		Pkg: "./node/lead", Run: "TestStandstillHoldsBackExpiry$", Why: "after a standstill of the leader all sessions would expire (L4)"},
@@ -49,7 +49,7 @@ var nodeMutants = []mutant{
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "params are at most 16 MiB (H3)"},
 	{Name: "node-params-limit-ignored", Dir: "node/service", In: "Service.checkParams", Old: "limit > 0 && size > limit {", New: "limit < 0 && size > limit {",
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "a behavior's own limit counts (B1)"},
-	{Name: "node-schema-ignored", Dir: "node/service", In: "Service.checkParams", Old: "if err := svc.schemas.Params(ctx, v.Policy.ParamsSchema, p); err != nil {", New: "if err := svc.schemas.params(ctx, nil, p); err != nil {",
+	{Name: "node-schema-ignored", Dir: "node/service", In: "Service.checkParams", Old: "if err := svc.schemas.Params(ctx, v.Policy.ParamsSchema, p); err != nil {", New: "if err := svc.schemas.Params(ctx, nil, p); err != nil {",
 		Pkg: "./node", Run: "TestSubmitRefusals$", Why: "params that do not match are refused (B1)"},
 	{Name: "node-inexact-number-accepted", Dir: "node/identity", In: "exact", Old: "return d1 == d2 && e1 == e2", New: "return d1 == d2 || e1 == e2",
 		Pkg: "./node/identity", Run: "TestExactNumbers$", Why: "two numbers would become one, and with them two tasks (I2)"},

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/taskrt/taskrt/internal/leash"
+)
+
+// TestEntriesCompile type-checks what each entry makes. A sabotage that does not compile is noticed by the compiler and proves
+// nothing of the tests; CI tries only a share of the entries, so it would find out on some later day.
+func TestEntriesCompile(t *testing.T) {
+	t.Chdir("../..")
+	srcs, pkgs := newSources(), listPackages(t)
+	lookup := func(path string) (io.ReadCloser, error) { return os.Open(pkgs[path].Export) }
+	var group sync.WaitGroup
+	next := make(chan mutant)
+	for range runtime.GOMAXPROCS(0) {
+		fset := token.NewFileSet()
+		c := checker{fset, importer.ForCompiler(fset, "gc", lookup)}
+		group.Go(func() {
+			for m := range next {
+				if err := c.check(srcs, pkgs, m); err != nil {
+					t.Errorf("%s: what it makes does not compile: %v", m.Name, err)
+				}
+			}
+		})
+	}
+	for _, m := range mutants {
+		if m.File == "" {
+			next <- m
+		}
+	}
+	close(next)
+	group.Wait()
+}
+
+// listed is what go list says of a package.
+type listed struct {
+	ImportPath, Export string
+	GoFiles            []string
+	ImportMap          map[string]string
+}
+
+// listPackages returns the packages of this module and all that they import, by import path; this module's also by directory.
+func listPackages(t *testing.T) map[string]listed {
+	t.Helper()
+	cmd := leash.Command("go", "list", "-export", "-deps", "-tags", "urfave_cli_no_docs", "-json=ImportPath,Export,GoFiles,Dir,Module", "./...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]listed{}
+	for dec := json.NewDecoder(out); ; {
+		var p struct {
+			listed
+			Dir    string
+			Module *struct{ Main bool }
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all[p.ImportPath] = p.listed
+		if p.Module != nil && p.Module.Main {
+			dir, err := filepath.Rel(root, p.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all["./"+filepath.ToSlash(dir)] = p.listed
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// checker type-checks packages; one goroutine uses it.
+type checker struct {
+	fset    *token.FileSet
+	imports types.Importer
+}
+
+// check type-checks the file that m changes beside the declarations of its package's other files.
+func (c checker) check(srcs *sources, pkgs map[string]listed, m mutant) error {
+	file, text, err := srcs.sabotage(m)
+	if err != nil {
+		return nil //nolint:nilerr // TestEntries says so
+	}
+	pkg, ok := pkgs["./"+filepath.ToSlash(m.Dir)]
+	if !ok || !slices.Contains(pkg.GoFiles, filepath.Base(file)) {
+		return nil // a file of another system, or of a module of its own
+	}
+	var files []*ast.File
+	for _, name := range pkg.GoFiles {
+		name = filepath.Join(m.Dir, name)
+		var src any
+		if name == file {
+			src = text
+		}
+		f, err := parser.ParseFile(c.fset, name, src, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if name != file {
+			withoutBodies(f)
+		}
+		files = append(files, f)
+	}
+	var first error
+	config := types.Config{Importer: c.imports, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
+		var e types.Error
+		if first == nil && errors.As(err, &e) && e.Fset.Position(e.Pos).Filename == file {
+			first = err
+		}
+	}}
+	_, _ = config.Check(pkg.ImportPath, c.fset, files, nil) // Error has heard
+	return first
+}
+
+// withoutBodies leaves of each function what others need to know of it. Its imports look unused then.
+func withoutBodies(f *ast.File) {
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name != "init" && fn.Name.Name != "main" {
+			fn.Body = nil
+		}
+	}
+}
