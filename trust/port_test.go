@@ -1,8 +1,10 @@
 package trust
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -138,5 +140,66 @@ func TestPortOfStrangers(t *testing.T) {
 	}
 	if !echoes(t, good, m, mux.Raft) {
 		t.Error("silent strangers keep a node out")
+	}
+}
+
+// TestReplayedConnection: who has captured all that a node sent over a connection, and sends it again, reaches no protocol (SPEC A11).
+func TestReplayedConnection(t *testing.T) {
+	secret := file(t, Draw().Text())
+	m := port(t, keys(t, mux.Node, "n1", secret))
+	tap, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tap.Close()
+	captured := make(chan []byte, 1)
+	go func() {
+		var sent bytes.Buffer
+		defer func() { captured <- sent.Bytes() }()
+		from, err := tap.Accept()
+		if err != nil {
+			return
+		}
+		defer from.Close()
+		to, err := net.Dial("tcp", m.Addr().String())
+		if err != nil {
+			return
+		}
+		defer to.Close()
+		go func() { _, _ = io.Copy(from, to) }()
+		_, _ = io.Copy(io.MultiWriter(to, &sent), from)
+	}()
+	c, err := mux.Dialer{Guard: keys(t, mux.Node, "n2", secret)}.Dial(t.Context(), tap.Addr().String(), mux.Raft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	sent := <-captured
+	if len(sent) < 500 {
+		t.Fatalf("%d bytes are captured", len(sent))
+	}
+	before := m.Refused()
+	again, err := net.Dial("tcp", m.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if _, err := again.Write(sent); err != nil {
+		t.Fatal(err)
+	}
+	_ = again.SetReadDeadline(time.Now().Add(time.Minute))
+	got, err := io.ReadAll(again)
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
+		t.Error("the port does not hang up")
+	}
+	if bytes.Contains(got, []byte("hello")) || m.Refused() != before+1 {
+		t.Errorf("the port takes a replayed connection: %d bytes, %d refusals", len(got), m.Refused()-before)
 	}
 }
