@@ -40,7 +40,7 @@ var workerMutants = []mutant{
 		Pkg: "./worker", Run: "TestPartingProgress$", Why: "a finished task would show a progress that is up to a third of the TTL old (J4)"},
 	{Name: "worker-progress-always", Dir: "worker", In: "run.takeProgress", Old: "r.changed = false", New: "",
 		Pkg: "./worker", Run: "TestProgressTravelsWithRenewals", Why: "unchanged progress would be written on every renewal (W3)"},
-	{Name: "stream-max-frame", Dir: "worker/stream", In: "Conn.readBody", Old: "if n > c.opts.MaxFrame {", New: "if false {",
+	{Name: "stream-max-frame", Dir: "worker/stream", In: "bodies.next", Old: "if n > r.max {", New: "if false {",
 		Pkg: "./worker/stream", Run: "TestRefusedBytes", Why: "a header could make a peer take any amount of memory"},
 	{Name: "stream-queue-unbounded", Dir: "worker/stream", In: "Conn.Send", Old: "if len(c.pending)+c.flying > c.opts.QueueBytes {", New: "if false {",
 		Pkg: "./worker/stream", Run: "TestQueueIsBounded", Why: "a slow worker would fill the leader's memory"},

@@ -3,10 +3,8 @@ package stream
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -38,8 +36,7 @@ type Conn struct {
 	nc    net.Conn
 	opts  Options
 	codec codec
-	br    *bufio.Reader
-	body  []byte // reused by Recv
+	in    bodies // belongs to the goroutine that calls Recv
 
 	mu      sync.Mutex
 	pending []byte        // encoded frames that wait for the writer
@@ -69,7 +66,7 @@ func New(nc net.Conn, opts Options) (*Conn, error) {
 		return nil, err
 	}
 	c := &Conn{
-		nc: nc, opts: opts, codec: cd, br: bufio.NewReaderSize(nc, 32<<10),
+		nc: nc, opts: opts, codec: cd, in: bodies{br: bufio.NewReaderSize(nc, readSize), max: opts.MaxFrame},
 		changed: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	go c.write()
@@ -125,7 +122,7 @@ func (c *Conn) Flush(ctx context.Context) error {
 // Recv returns the next frame. io.EOF is the peer's clean end. After any error the connection is useless: Close it.
 func (c *Conn) Recv() (Frame, error) {
 	for {
-		body, err := c.readBody()
+		body, err := c.in.next()
 		if err != nil {
 			return Frame{}, err
 		}
@@ -135,35 +132,6 @@ func (c *Conn) Recv() (Frame, error) {
 		}
 		return f, err
 	}
-}
-
-// readBody reads one frame's bytes, which are valid until the next call. The buffer grows with the bytes that have
-// arrived, not with the length that the header promises.
-func (c *Conn) readBody() ([]byte, error) {
-	var h [HeaderSize]byte
-	if _, err := io.ReadFull(c.br, h[:]); err != nil {
-		return nil, err
-	}
-	n := int(binary.BigEndian.Uint32(h[:]))
-	if n > c.opts.MaxFrame {
-		return nil, fmt.Errorf("%w: %d bytes announced, limit %d", ErrFrameTooLarge, n, c.opts.MaxFrame)
-	}
-	if cap(c.body) > keepBuffer {
-		c.body = nil
-	}
-	c.body = c.body[:0]
-	for len(c.body) < n {
-		step := min(n-len(c.body), max(writeChunk, len(c.body)))
-		have := len(c.body)
-		c.body = append(c.body, make([]byte, step)...)
-		if _, err := io.ReadFull(c.br, c.body[have:]); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
-		}
-	}
-	return c.body, nil
 }
 
 // Close ends the connection at once and drops the frames that wait (call Flush first where they matter). It returns when the writer
