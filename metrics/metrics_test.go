@@ -109,7 +109,7 @@ func busy() *fake {
 		Counts:      task.Counts{Created: 1, Running: 2, Retrying: 3, Repeating: 5, Success: 4, Failure: 5, Sessions: 6, Records: 8},
 		LeasesEnded: 11, SessionsEnded: 12, Now: now,
 		Queues: []node.Queue{queue("aaa", 1, now.Add(-time.Minute)), queue("bbb", 0, now), queue("ccc", 5, now.Add(-time.Hour))},
-		Worker: &worker.Status{Connected: true, Held: []uint64{1, 2, 3}, Executing: []uint64{2}},
+		Worker: &worker.Status{Connected: true, Breaches: 4, Held: []uint64{1, 2, 3}, Executing: []uint64{2}},
 		Engine: runtime.Stats{Ready: 1, Compiling: 2, Waiting: 3, Guests: 4, Memory: 5, MemoryBudget: 6, Idle: 7, CacheBytes: 8},
 		Blobs:  api.NodeBlobs{Missing: 3, Failing: 2, Corrupt: 1, Error: "no space left on device"}, Files: 20, Bytes: 2000,
 	}}
@@ -185,6 +185,7 @@ func TestNode(t *testing.T) {
 	wants(t, f, 20, "taskrt_blob_files")
 	wants(t, f, 3, "taskrt_worker_tasks", "state=held")
 	wants(t, f, 1, "taskrt_worker_tasks", "state=executing")
+	wants(t, f, 4, "taskrt_worker_breaches_total")
 	wants(t, f, 2, "taskrt_modules", "state=compiling")
 	wants(t, f, 8, "taskrt_code_cache_bytes")
 	if help := f["taskrt_code_cache_bytes"].GetHelp(); !strings.Contains(help, "code") || !strings.Contains(help, "images") {

@@ -68,6 +68,7 @@ func workerDescs() []desc {
 	return []desc{
 		{"taskrt_worker_connected", "1 if the worker's session is connected to the leader.", gauge, nil},
 		{"taskrt_worker_tasks", "Leases that the worker holds, and those of them whose guest code runs.", gauge, []string{"state"}},
+		{"taskrt_worker_breaches_total", "Frames of the guests' process that went no further, because no such process says them.", counter, nil},
 	}
 }
 
@@ -162,6 +163,7 @@ func (g gather) worker(s worker.Status) {
 	g.send("taskrt_worker_connected", number(s.Connected))
 	g.send("taskrt_worker_tasks", float64(len(s.Held)), "held")
 	g.send("taskrt_worker_tasks", float64(len(s.Executing)), "executing")
+	g.send("taskrt_worker_breaches_total", float64(s.Breaches))
 }
 
 func (g gather) engine(s runtime.Stats) {

@@ -185,7 +185,7 @@ func (w *Worker) connect(ctx context.Context, d *dialer, s *session) (*stream.Co
 // hello sends a Hello and waits for the answer.
 func (w *Worker) hello(conn *stream.Conn, s *session) (*stream.Welcome, error) {
 	h := &stream.Hello{
-		Worker: w.cfg.ID, Node: w.cfg.Node, Slots: int64(w.cfg.Slots), Leases: int64(w.cfg.Slots) * leasesPerSlot, Proof: w.dir.proof,
+		Worker: w.cfg.ID, Node: w.cfg.Node, Slots: int64(w.cfg.Slots), Leases: int64(w.cfg.Slots) * LeasesPerSlot, Proof: w.dir.proof,
 		Ready: w.modules.digests(), Credits: int64(w.cfg.Slots), ABI: []int{abi.Version},
 		N: w.hellos.Add(1), Alone: w.cfg.Alone, Isolates: w.cfg.Isolates,
 	}

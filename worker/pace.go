@@ -13,8 +13,8 @@ import (
 // assignments hold a lease that another worker could run. So the worker takes only as many as are done within a few milliseconds, and
 // only of behaviors that were short time and again. It gives assignments back that wait for too long all the same.
 const (
-	// leasesPerSlot bounds the leases of a session: those that execute, wait for a slot, or whose report has no answer yet.
-	leasesPerSlot = 256
+	// LeasesPerSlot bounds the leases of a session: those that execute, wait for a slot, or whose report has no answer yet.
+	LeasesPerSlot = 256
 	// maxAhead bounds the assignments that wait for each slot.
 	maxAhead = 64
 	// aheadTime is how long all assignments that wait for a slot may take, together with the one that executes in it.

@@ -199,6 +199,7 @@ type Status struct {
 	Held      []uint64 // tokens of runs and of unanswered reports, rising
 	Executing []uint64 // tokens whose guest code runs, rising
 	Ready     []string // digests of modules that are compiled here, sorted
+	Breaches  int64    // how often its process has said what it may not say (SPEC A10)
 }
 
 // Status describes the worker now.

@@ -33,7 +33,16 @@ type bench struct {
 	made  []runtime.Compiled
 }
 
+// start starts a parent and waits until its child has a session.
 func start(t *testing.T, ttl time.Duration, edit func(*Config)) *bench {
+	t.Helper()
+	b := begin(t, ttl, edit)
+	b.until("a session", func() bool { return b.opened > 0 })
+	return b
+}
+
+// begin starts a parent.
+func begin(t *testing.T, ttl time.Duration, edit func(*Config)) *bench {
 	t.Helper()
 	b := &bench{leader: newLeader(t, ttl), crashes: make(chan Crash, 16)}
 	b.cfg = Config{
@@ -70,7 +79,6 @@ func start(t *testing.T, ttl time.Duration, edit func(*Config)) *bench {
 		}
 	})
 	t.Cleanup(b.stop)
-	b.until("a session", func() bool { return b.opened > 0 })
 	return b
 }
 

@@ -119,7 +119,7 @@ func (h *home) Fetch(ctx context.Context, digest string, size int64) ([]byte, er
 
 // Put implements worker.Blobs.
 func (h *home) Put(ctx context.Context, data []byte) (digest string, err error) {
-	m, err := h.ask(ctx, callPut, nil, data)
+	m, err := h.ask(ctx, callPut, len(data), data)
 	if err != nil {
 		return "", err
 	}

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "guests" {
 		os.Exit(Run(os.Args[2:], testParts))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "false" {
+		os.Exit(falseChild())
+	}
 	os.Exit(m.Run())
 }
 
@@ -94,6 +97,7 @@ type leader struct {
 	sessions uint64
 	session  uint64
 	byes     int
+	others   int // frames of all other kinds
 	seq      uint64
 	told     []string
 	reports  []stream.Report
@@ -170,6 +174,8 @@ func (l *leader) serve(conn *stream.Conn) {
 				for _, r := range f.Reports {
 					answer.Acks = append(answer.Acks, stream.Ack{ID: r.ID})
 				}
+			default:
+				l.others++
 			}
 		})
 		if err := conn.Send(answer); err != nil && !errors.Is(err, stream.ErrBadFrame) {
@@ -220,7 +226,7 @@ func (l *leader) assignTo(conn *stream.Conn, session uint64, guest string, param
 					Namespace: "default", ID: fmt.Sprint("t", token), Behavior: guest, Status: task.Running, Attempt: 1, Params: params,
 					Lease: &task.Lease{Token: token, Session: session, Seq: l.seq},
 				},
-				Policy: &task.Policy{Limits: task.Limits{ResultBytes: 1 << 24}, RunTimeout: 3_600_000},
+				Policy: &task.Policy{Limits: task.Limits{ResultBytes: 1 << 24, LogBytes: 1000}, RunTimeout: 3_600_000},
 				Module: stream.Module{Digest: runtime.Digest([]byte(guest)), Size: int64(len(guest))},
 			})
 		}

@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/worker"
-	"github.com/taskrt/taskrt/worker/stream"
 )
 
 // outsideCall asks for something that a capability allows. The parent knows by the token whose attempt it is.
@@ -52,72 +49,6 @@ type outsideError struct {
 func (e *outsideError) Error() string { return e.text }
 func (e *outsideError) Unwrap() error { return e.is }
 
-// lease is an attempt that the leader has given to the child.
-type lease struct {
-	namespace, behavior string
-	until               time.Duration // by then the leader has ended it (SPEC L7)
-}
-
-// leases are the attempts that the child may act for. The parent reads them off the leader's own words on their way to the child, so
-// that a child cannot claim another behavior's rights.
-type leases struct {
-	mu      sync.Mutex
-	byToken map[uint64]lease
-	given   []uint64 // tokens in the order in which they came
-}
-
-const (
-	// maxLeases bounds the table against a child that never says that an attempt has ended.
-	maxLeases = 1 << 16
-	// leaseSlack is longer than a cancel's grace and a session's TTL, which the leader adds to the time of an attempt.
-	leaseSlack = 2 * time.Hour
-)
-
-// see takes a frame of the leader.
-func (l *leases) see(f *stream.Frame) {
-	now := runtime.Boottime()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range f.Assign {
-		a := &f.Assign[i]
-		if a.Task == nil || a.Task.Lease == nil {
-			continue
-		}
-		if l.byToken == nil {
-			l.byToken = map[uint64]lease{}
-		}
-		until := now + time.Duration(a.Policy.RunTimeout)*time.Millisecond + leaseSlack
-		l.byToken[a.Task.Lease.Token] = lease{a.Task.Namespace, a.Task.Behavior, until}
-		l.given = append(l.given, a.Task.Lease.Token)
-	}
-	for _, token := range f.Halt {
-		delete(l.byToken, token)
-	}
-	for len(l.byToken) > maxLeases || len(l.given) > 2*maxLeases {
-		delete(l.byToken, l.given[0])
-		l.given = l.given[1:]
-	}
-}
-
-// end forgets an attempt.
-func (l *leases) end(token uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.byToken, token)
-}
-
-// find checks a right to act, right before the effect (SPEC A10, L5).
-func (l *leases) find(r worker.Lease) (lease, error) {
-	now := runtime.Boottime()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	found, is := l.byToken[r.Token]
-	if !is || now >= found.until || now >= r.Until {
-		return lease{}, runtime.ErrLeaseLost
-	}
-	return found, nil
-}
-
 // httpMemory bounds the bodies of requests and responses under way for one child. A guest waits for its turn.
 const httpMemory = 256 << 20
 
@@ -138,20 +69,20 @@ func (c *process) outside(ctx context.Context, m subproc.Message, conn *subproc.
 	}
 	switch m.Kind {
 	case callSecret:
-		value, err := granted.Secret(l.namespace, l.behavior, call.Name)
+		value, err := granted.Secret(l.key.Namespace, l.behavior, call.Name)
 		if err != nil {
 			return err
 		}
 		return send(conn, answerDone, value)
 	case callTasks:
-		if !granted.Tasks(l.namespace, l.behavior, call.Name) {
+		if !granted.Tasks(l.key.Namespace, l.behavior, call.Name) {
 			return grants.ErrDenied
 		}
 		return send(conn, answerDone, nil)
 	}
-	rules := granted.HTTP(l.namespace, l.behavior)
+	rules := granted.HTTP(l.key.Namespace, l.behavior)
 	if len(rules) == 0 {
-		return fmt.Errorf("%w: this worker grants %s in namespace %s no requests", fetch.ErrDenied, l.behavior, l.namespace)
+		return fmt.Errorf("%w: this worker grants %s in namespace %s no requests", fetch.ErrDenied, l.behavior, l.key.Namespace)
 	}
 	var most limits
 	for _, r := range rules {

@@ -130,27 +130,27 @@ func granted(t *testing.T, url string) *grants.Grants {
 // bounded.
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	var l leases
-	along, err := stream.NewAlong(l.see)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLeases(0)
 	soon := runtime.Boottime() + time.Hour
 	give := func(tokens ...uint64) {
 		f := &stream.Frame{}
 		for _, token := range tokens {
 			f.Assign = append(f.Assign, stream.Assignment{
-				Task: &task.Task{Namespace: "ns", Behavior: "b", Lease: &task.Lease{Token: token}}, Policy: &task.Policy{RunTimeout: 1000},
+				Task: &task.Task{Namespace: "ns", Behavior: "b", Lease: &task.Lease{Token: token, Session: 1}}, Policy: &task.Policy{RunTimeout: 1000},
 			})
 		}
-		l.see(f)
+		l.see(f, 0)
 	}
 	live := func(token uint64) bool {
 		found, err := l.find(worker.Lease{Token: token, Until: soon})
-		return err == nil && found.namespace == "ns" && found.behavior == "b"
+		return err == nil && found.key.Namespace == "ns" && found.behavior == "b"
 	}
 	give(1, 2, 3)
-	l.see(&stream.Frame{Halt: []uint64{2}})
+	if live(1) {
+		t.Error("a right to act without a session")
+	}
+	l.see(&stream.Frame{Welcome: &stream.Welcome{Session: 1, TTL: 3_600_000}}, runtime.Boottime())
+	l.see(&stream.Frame{Halt: []uint64{2}}, 0)
 	l.end(3)
 	for token, want := range []bool{false, true, false, false} {
 		if live(uint64(token)) != want {
@@ -160,22 +160,52 @@ func TestLeases(t *testing.T) {
 	if _, err := l.find(worker.Lease{Token: 1, Until: runtime.Boottime()}); !errors.Is(err, runtime.ErrLeaseLost) {
 		t.Errorf("past the worker's margin: %v", err)
 	}
-	old := l.byToken[1]
-	old.until = runtime.Boottime()
-	l.byToken[1] = old
+	l.held.Sent -= time.Hour // no renewal was answered for as long
+	if live(1) {
+		t.Error("an attempt of a session lives that nobody has renewed")
+	}
+	l.see(&stream.Frame{Renewed: &stream.Renewed{}}, runtime.Boottime())
+	if !live(1) {
+		t.Error("a renewal that was answered does not count")
+	}
+	l.byToken[1].until = runtime.Boottime()
 	if live(1) {
 		t.Error("an attempt lives that the leader has ended")
 	}
-	for token := uint64(10); token < 10+2*maxLeases+5; token++ {
+	const first = 10
+	give(first)
+	for token := uint64(first + 1); token < first+3*endedLeases; token++ {
 		give(token)
 		if token%2 == 0 {
 			l.end(token)
 		}
 	}
-	if len(l.byToken) > maxLeases || len(l.given) > 2*maxLeases || !live(10+2*maxLeases+3) {
+	if len(l.byToken) > l.most || len(l.given) > 2*l.most || live(first) || !live(first+3*endedLeases-1) {
 		t.Errorf("%d leases, %d tokens", len(l.byToken), len(l.given))
 	}
-	if _, err := along.Write([]byte{0xff, 0xff, 0xff, 0xff, 0, 0}); err == nil {
-		t.Error("nonsense passed")
+	l.see(&stream.Frame{Welcome: &stream.Welcome{Session: 2, TTL: 3_600_000}}, runtime.Boottime())
+	if live(first + 3*endedLeases - 1) {
+		t.Error("an attempt of the former session lives")
+	}
+}
+
+// TestLongAttemptIsRemembered: however many attempts come and go meanwhile, one that executes keeps its rights.
+func TestLongAttemptIsRemembered(t *testing.T) {
+	t.Parallel()
+	l := newLeases(1)
+	l.see(&stream.Frame{Welcome: &stream.Welcome{Session: 1, TTL: 3_600_000}}, runtime.Boottime())
+	for token := uint64(1); token < 3*uint64(l.most); token++ {
+		l.see(&stream.Frame{Assign: []stream.Assignment{{
+			Task: &task.Task{Lease: &task.Lease{Token: token, Session: 1}}, Policy: &task.Policy{RunTimeout: 3_600_000},
+		}}}, 0)
+		if token > 1 {
+			l.end(token)
+		}
+	}
+	if _, err := l.find(worker.Lease{Token: 1, Until: runtime.Boottime() + time.Hour}); err != nil {
+		t.Error(err)
+	}
+	if len(l.byToken) > l.most {
+		t.Errorf("%d leases", len(l.byToken))
 	}
 }

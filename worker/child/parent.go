@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/taskrt/taskrt/internal/idle"
@@ -34,6 +35,9 @@ type Config struct {
 	Files    []*os.File
 	// Grants are the capabilities that guests get; nil grants none. Only this process knows them, makes requests and reads secrets.
 	Grants *grants.Grants
+	// CheckChild reads the task that an attempt submits together with its own success, and returns the task's behavior; nil: no attempt
+	// submits any.
+	CheckChild func(doc []byte) (behavior string, err error)
 	// Compile puts code where the child finds it; nil: the child's Runner needs no such help.
 	Compile func(ctx context.Context, digest string, size int64) error
 	// MemoryBytes bounds the memory that the child has to itself: a child that has more is killed. 0: no bound.
@@ -66,6 +70,7 @@ type Parent struct {
 	fetch fetch.Client // makes the guests' requests
 
 	suspects chan struct{} // capacity 1: waiting may have changed
+	breaches atomic.Int64  // how often a child has said what it may not say
 
 	mu      sync.Mutex
 	current *process // nil: none
@@ -180,6 +185,7 @@ func (p *Parent) mainSpec() spec {
 // child said last.
 func (p *Parent) Report() (worker.Status, runtime.Stats) {
 	r := p.report()
+	r.Worker.Breaches = p.Breaches()
 	return r.Worker, r.Engine
 }
 
@@ -189,6 +195,9 @@ func (p *Parent) Starts() int64 {
 	defer p.mu.Unlock()
 	return p.starts
 }
+
+// Breaches returns how often a child has said to the leader what it may not say (SPEC A10).
+func (p *Parent) Breaches() int64 { return p.breaches.Load() }
 
 // reportPatience is how long Report waits for the child.
 const reportPatience = 500 * time.Millisecond

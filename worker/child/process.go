@@ -29,8 +29,11 @@ type process struct {
 	spec    spec
 	sub     *subproc.Process
 	cells   *subproc.Cells
-	leases  leases
+	leases  *leases
 	memory  *semaphore.Weighted // bytes of requests and responses
+	puts    *semaphore.Weighted // bytes of results and checkpoints on their way into the blob store
+	frames  *semaphore.Weighted // bytes of large frames on their way to the leader
+	streams chan struct{}       // has an item for each stream to a leader
 	ctx     context.Context     // ends with the child, and with it the calls for the child
 	cancel  context.CancelFunc
 	calls   chan struct{}  // has an item for each call under way
@@ -38,10 +41,13 @@ type process struct {
 	reports chan struct{}  // capacity 1: p.last is new
 	ended   atomic.Bool    // an assignment of the child is over
 
-	mu   sync.Mutex // cells are unmapped with it held
-	up   up
-	held worker.Held
-	why  string // why the child was killed, or could not go on
+	mu      sync.Mutex // cells are unmapped with it held
+	up      up
+	wall    *wall.State // as the kernel says; nil: it was not asked yet
+	held    worker.Held
+	fetched map[string]bool // digests of modules that the child was given
+	guilty  []uint64        // tokens of attempts in whose name the child broke its contract
+	why     string          // why the child was killed, or could not go on
 }
 
 const (
@@ -53,6 +59,8 @@ const (
 	dialTimeout = 15 * time.Second
 	// maxCalls bounds the calls of a child that are under way at the same time.
 	maxCalls = 1024
+	// putMemory bounds the results and checkpoints of a child that are on their way into the blob store. The next ones wait.
+	putMemory = 256 << 20
 )
 
 var errKilled = errors.New("child: the node gives its guests up")
@@ -76,8 +84,9 @@ func (p *Parent) start(place **process, s spec) (*process, error) {
 		return nil, err
 	}
 	c := &process{
-		p: p, spec: s, sub: sub, cells: cells, memory: semaphore.NewWeighted(httpMemory), calls: make(chan struct{}, maxCalls), reports: make(chan struct{}, 1),
-		held: worker.Held{TTL: startTTL, Sent: runtime.Boottime()},
+		p: p, spec: s, sub: sub, cells: cells, leases: newLeases(s.Slots), memory: semaphore.NewWeighted(httpMemory), puts: semaphore.NewWeighted(putMemory),
+		frames: semaphore.NewWeighted(frameMemory), streams: make(chan struct{}, maxStreams), calls: make(chan struct{}, maxCalls), reports: make(chan struct{}, 1),
+		held: worker.Held{TTL: startTTL, Sent: runtime.Boottime()}, fetched: map[string]bool{},
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if err := send(sub.Conn, msgStart, s); err != nil {
@@ -112,7 +121,7 @@ func (c *process) wait(ctx context.Context) *Crash {
 	c.wg.Wait() // what the child has said is read to the end
 	_ = c.sub.Conn.Close()
 	c.mu.Lock()
-	session := task.CrashSession{Worker: c.spec.ID, Proof: c.up.Proof, Before: c.up.Before, Tokens: tokensIn(c.cells)}
+	session := task.CrashSession{Worker: c.spec.ID, Proof: c.up.Proof, Before: c.up.Before, Tokens: c.executedLocked()}
 	crash := &Crash{Session: session, PID: c.sub.PID(), At: gone, Why: c.why}
 	c.cells.Close()
 	c.mu.Unlock()
@@ -124,6 +133,14 @@ func (c *process) wait(ctx context.Context) *Crash {
 		crash.Why = describe(c.sub.State())
 	}
 	return crash
+}
+
+// executedLocked returns the tokens of the attempts that the end of the child is to be put down to: those that executed, and those in
+// whose name it broke its contract.
+func (c *process) executedLocked() []uint64 {
+	tokens := append(tokensIn(c.cells), c.guilty...)
+	slices.Sort(tokens)
+	return slices.Compact(tokens)
 }
 
 // executing returns the tokens of the attempts that execute in the child now.
@@ -226,14 +243,12 @@ func (c *process) handle(m subproc.Message) error {
 		return err
 	case msgEnded:
 		c.ended.Store(true)
-		return readEnded(m.Body, func(e worker.Ended) {
-			c.leases.end(e.Token)
-			if tell := c.p.cfg.Worker.OnEnd; tell != nil {
-				tell(e)
-			}
-		})
+		return readEnded(m.Body, c.tellEnd)
 	case msgCompiled:
 		v, err := decode[compiled](m)
+		if err == nil {
+			err = c.mayBeReady([]string{v.Digest})
+		}
 		if tell := c.p.cfg.OnCompile; err == nil && tell != nil {
 			tell(v.value())
 		}
@@ -258,6 +273,19 @@ func (c *process) handle(m subproc.Message) error {
 	return nil
 }
 
+// tellEnd passes on that an attempt is over. Whose attempt it was, the leader has said; numbers are brought into their bounds.
+func (c *process) tellEnd(e worker.Ended) {
+	of, first := c.leases.end(e.Token)
+	tell := c.p.cfg.Worker.OnEnd
+	if !first || tell == nil {
+		return
+	}
+	e.Namespace, e.Behavior = of.key.Namespace, of.behavior
+	e.Fuel = min(max(e.Fuel, 0), task.MaxFuel)
+	e.PeakMemory, e.Wall, e.Busy, e.Ready = max(e.PeakMemory, 0), max(e.Wall, 0), max(e.Busy, 0), max(e.Ready, 0)
+	tell(e)
+}
+
 // isUp notes that the child can begin. The kernel is asked whether the child's wall is as the child says: a child that is not behind
 // it gets no module.
 func (c *process) isUp(m subproc.Message) error {
@@ -272,6 +300,9 @@ func (c *process) isUp(m subproc.Message) error {
 	if err != nil {
 		return err
 	}
+	c.mu.Lock()
+	c.wall = &seen
+	c.mu.Unlock()
 	c.p.log.Info("the guests' process is up", "pid", c.sub.PID(), "wall", seen.String(), "missing", seen.Missing)
 	return c.sub.Conn.Send(msgBegin, nil)
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/worker"
@@ -53,7 +54,12 @@ func (c *process) serve(m subproc.Message, conn *subproc.Conn) {
 	}
 	var data []byte
 	if m.Kind == callPut {
-		more, err := conn.Recv(maxPut)
+		size, err := decode[int64](m)
+		if err != nil || size < 0 || size > maxPut || c.puts.Acquire(c.ctx, size) != nil {
+			return
+		}
+		defer c.puts.Release(size)
+		more, err := conn.Recv(int(size))
 		if err != nil {
 			return // the child has given up, or sends too much
 		}
@@ -100,6 +106,9 @@ func (c *process) answer(ctx context.Context, m subproc.Message, data []byte, co
 		if err != nil {
 			return err
 		}
+		c.mu.Lock()
+		c.fetched[call.Digest] = true
+		c.mu.Unlock()
 		return sendContent(conn, wasm)
 	case callBlob:
 		digest, err := decode[string](m)
@@ -162,14 +171,14 @@ func sendBlob(conn *subproc.Conn, b worker.Blob) error {
 	return sendContent(conn, data)
 }
 
-// dial connects to the leader and carries bytes both ways until either end closes.
+// dial connects to the leader and carries frames both ways until either end closes.
 func (c *process) dial(m subproc.Message, conn *subproc.Conn) {
 	var call dialCall
 	if err := json.Unmarshal(m.Body, &call); err != nil {
 		return
 	}
 	dialer := c.p.cfg.Worker.Dial
-	if call.Redirect != "" {
+	if c.leases.wasTold(call.Redirect) { // a child does not choose whom this process connects to
 		dialer.Redirect(call.Redirect)
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, dialTimeout)
@@ -180,30 +189,53 @@ func (c *process) dial(m subproc.Message, conn *subproc.Conn) {
 		return
 	}
 	defer leader.Close()
+	select {
+	case c.streams <- struct{}{}:
+		defer func() { <-c.streams }()
+	default:
+		_ = send(conn, answerFailed, failureOf(errTooManyStreams))
+		return
+	}
 	defer context.AfterFunc(c.ctx, func() { _ = leader.Close() })()
 	if err := conn.Send(answerDone, nil); err != nil {
 		return
 	}
-	var said io.Reader = leader
-	if c.p.cfg.Grants != nil { // else nothing is granted, whosever attempt it is
-		along, err := stream.NewAlong(c.leases.see)
-		if err != nil {
-			return
-		}
-		said = io.TeeReader(leader, along)
+	if err := c.relay(conn.Raw(), leader); err != nil {
+		c.p.log.Error("a stream of the guests' process", "error", err)
 	}
-	relay(conn.Raw(), leader, said)
 }
 
-// relay copies bytes until either end closes, and then closes both. said is what the leader says.
-func relay(child, leader net.Conn, said io.Reader) {
-	var wg sync.WaitGroup
-	carry := func(to io.Writer, from io.Reader) {
-		_, _ = io.Copy(to, from) // whatever ends it, both ends learn of it
+var errTooManyStreams = errors.New("child: too many streams are open")
+
+// relay carries frames until either end closes, and then closes both. What the child says is looked at, and what the leader says is read
+// along.
+func (c *process) relay(child, leader net.Conn) error {
+	l := &line{c: c, sent: map[uint64]time.Duration{}}
+	along, err := stream.NewAlong(l.see)
+	if err != nil {
+		return err
+	}
+	gate, err := stream.NewGate(l.look, func(n int) (func(), error) {
+		return func() { c.frames.Release(int64(n)) }, c.frames.Acquire(c.ctx, int64(n))
+	})
+	if err != nil {
+		return err
+	}
+	closeBoth := func() { // whatever ends it, both ends learn of it
 		_ = child.Close()
 		_ = leader.Close()
 	}
-	wg.Go(func() { carry(child, said) })
-	wg.Go(func() { carry(leader, child) })
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer closeBoth()
+		_, _ = io.Copy(child, io.TeeReader(leader, along))
+	})
+	wg.Go(func() {
+		defer closeBoth()
+		if err := gate.Carry(steady{leader}, child); errors.Is(err, stream.ErrHeld) {
+			c.broke(err)
+		}
+	})
 	wg.Wait()
+	return nil
 }

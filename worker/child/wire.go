@@ -36,7 +36,7 @@ const (
 	callDial    = '1' // dialCall; after the answer the socket is the stream to the leader
 	callModule  = '2' // moduleCall; the answer comes with a file
 	callBlob    = '3' // digest; the answer comes with a file
-	callPut     = '4' // the bytes follow on the call's socket; answered with the digest
+	callPut     = '4' // how many bytes follow on the call's socket; answered with the digest
 	callCompile = '5' // moduleCall
 	callSecret  = '6' // outsideCall; answered with the secret
 	callTasks   = '7' // outsideCall

@@ -81,7 +81,7 @@ func (o *Outside) Guests(w worker.Config, crashed func(context.Context, task.Cra
 func (o *Outside) Parent(w worker.Config, crashed func(context.Context, task.CrashSession)) (Parent, error) {
 	cfg := child.Config{
 		Worker: w, AloneDir: filepath.Join(filepath.Dir(w.Dir), "alone"), Args: []string{guestsCommand}, Settings: o.settings, OnCompile: o.made,
-		Grants: o.granted, MemoryBytes: runtime.DefaultMemoryBudget + besidesMemory,
+		Grants: o.granted, CheckChild: children.Check, MemoryBytes: runtime.DefaultMemoryBudget + besidesMemory,
 		Compile: func(ctx context.Context, digest string, size int64) error {
 			wasm, err := w.Modules.Fetch(ctx, digest, size)
 			if err != nil {
