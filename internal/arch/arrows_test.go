@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 
 	"cmd/taskrt/internal/cmdline":   {},
 	"cmd/taskrt/internal/contexts":  {"api", "internal/durable", "internal/idle", "trust"},
-	"cmd/taskrt/internal/guests":    {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/codecache", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/wall"},
+	"cmd/taskrt/internal/guests":    {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/codecache", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/cgroup", "internal/wall"},
 	"cmd/taskrt/internal/heap":      {},
 	"cmd/taskrt/internal/devsecret": {"cmd/taskrt/internal/keys", "internal/durable", "internal/mux", "trust"},
 	"cmd/taskrt/internal/input":     {},
@@ -108,8 +108,9 @@ var arrows = map[string][]string{
 	"task/wire/head":       {},
 	"node/maintain/native": {"abi", "api/runs", "blob", "node/logs", "node/maintain", "raftstore", "runtime", "task", "worker"},
 
-	"runtime/compiler":  {"runtime", "runtime/codecache", "runtime/manifest", "runtime/upload", "internal/subproc", "internal/wall"},
-	"worker/child":      {"runtime", "runtime/fetch", "runtime/grants", "runtime/upload", "task", "worker", "worker/stream", "internal/idle", "internal/subproc", "internal/wall"},
+	"runtime/compiler":  {"runtime", "runtime/codecache", "runtime/manifest", "runtime/upload", "internal/cgroup", "internal/subproc", "internal/wall"},
+	"worker/child":      {"runtime", "runtime/fetch", "runtime/grants", "runtime/upload", "task", "worker", "worker/stream", "internal/cgroup", "internal/idle", "internal/subproc", "internal/wall"},
+	"internal/cgroup":   {"internal/subproc"},
 	"internal/subproc":  {},
 	"internal/wall":     {},
 	"worker/stream":     {"task", "task/wire", "task/wire/head"},
@@ -219,6 +220,7 @@ var thirdParty = map[string][]string{
 	"runtime/compiler":         {"golang.org/x/sys"},
 	"worker":                   {"golang.org/x/sys"},
 	"internal/subproc":         {"golang.org/x/sys"},
+	"internal/cgroup":          {"golang.org/x/sys"},
 	"internal/wall":            {"github.com/elastic/go-seccomp-bpf", "github.com/landlock-lsm/go-landlock", "golang.org/x/sys"},
 	"worker/child":             {"golang.org/x/sync"},
 	"worker/stream":            {"github.com/fxamacker/cbor/v2"},

@@ -13,9 +13,13 @@ import (
 // self is this program's file, also after another was put in its place.
 func self() (string, error) { return "/proc/self/exe", nil }
 
-// attributes of a child: the kernel ends it with its parent, even one that is stopped and reads no end of file.
-func attributes(dies bool) *syscall.SysProcAttr {
+// attributes of a child: the kernel ends it with its parent, even one that is stopped and reads no end of file. It begins in its cgroup:
+// it is nowhere else before.
+func attributes(dies bool, cgroup *os.File) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{}
+	if cgroup != nil {
+		a.UseCgroupFD, a.CgroupFD = true, int(cgroup.Fd())
+	}
 	if dies {
 		a.Pdeathsig = syscall.SIGKILL
 	}

@@ -21,7 +21,7 @@ func self() (string, error) {
 	return path, nil
 }
 
-func attributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
+func attributes(bool, *os.File) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 
 // memoryFile is a file without a name.
 func memoryFile(name string) (*os.File, error) {

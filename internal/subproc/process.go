@@ -12,6 +12,7 @@ import (
 type Command struct {
 	Args   []string   // after the program's name
 	Files  []*os.File // what it inherits beside the socket, in this order; they stay open here
+	Cgroup *os.File   // the directory of a cgroup in which it begins; nil: that of this process
 	Orphan bool       // leaves the kernel's help out: it ends only by the end of file (tests)
 }
 
@@ -37,7 +38,7 @@ func Start(c Command) (*Process, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	cmd := &exec.Cmd{Path: path, Args: append([]string{os.Args[0]}, c.Args...), Stderr: os.Stderr, SysProcAttr: attributes(!c.Orphan)}
+	cmd := &exec.Cmd{Path: path, Args: append([]string{os.Args[0]}, c.Args...), Stderr: os.Stderr, SysProcAttr: attributes(!c.Orphan, c.Cgroup)}
 	cmd.ExtraFiles = append([]*os.File{other}, c.Files...)
 	p := &Process{Conn: conn, cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
