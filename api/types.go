@@ -296,8 +296,10 @@ type Worker struct {
 
 // Wall says what the kernel refuses to a process of guests (SPEC A10), as the process has read it back.
 type Wall struct {
-	InForce []string `json:"in_force"`          // no_new_privs, not_dumpable, no_core, seccomp, landlock
+	InForce []string `json:"in_force"`          // no_new_privs, not_dumpable, no_core, seccomp, landlock, memory_cgroup
 	Missing []string `json:"missing,omitempty"` // what is not in force, and why: "landlock: not supported by this kernel, …"
+
+	OOMKills int64 `json:"oom_kills,omitempty"` // how often the kernel has ended such a process of the worker, because its cgroup needed too much memory
 }
 
 // Totals count the tasks of all namespaces.

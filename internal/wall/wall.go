@@ -1,6 +1,7 @@
 package wall
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,9 @@ const (
 	NoCore          = "no_core"      // RLIMIT_CORE is 0
 	Seccomp         = "seccomp"      // only system calls of the list
 	Landlock        = "landlock"     // no paths but those of the Plan
+
+	// MemoryCgroup is the only part that the parent raises: a cgroup of the process's own has a limit of memory.
+	MemoryCgroup = "memory_cgroup"
 )
 
 // State says which parts of a wall are in force. A process tells its state as it has read it back from the kernel.
@@ -31,6 +35,18 @@ type State struct {
 	InForce []string `json:"in_force,omitempty"`
 	// Missing says of each part that is not in force why: "landlock: not supported by this kernel".
 	Missing []string `json:"missing,omitempty"`
+	// OOMKills is how often the kernel has ended such a process of this parent because its cgroup needed more memory than it may have.
+	OOMKills int64 `json:"oom_kills,omitempty"`
+}
+
+// NoteCgroup adds the part that the parent has raised, or why the process is in no cgroup of its own; "": it is in one.
+func (s *State) NoteCgroup(lacks string, kills int64) {
+	var missing error
+	if lacks != "" {
+		missing = errors.New(lacks)
+	}
+	s.note(MemoryCgroup, missing)
+	s.OOMKills = kills
 }
 
 // Prove is Confirm for whoever wants no process behind another wall than the process says.
@@ -42,12 +58,15 @@ func Prove(pid int, says State) (State, error) {
 	return seen, err
 }
 
-// Words lists the parts that are in force, and then the missing ones with a minus.
+// Words lists the parts that are in force, the missing ones with a minus, and how often the kernel has ended such a process.
 func (s State) Words() []string {
 	words := slices.Clone(s.InForce)
 	for _, m := range s.Missing {
 		part, _, _ := strings.Cut(m, ":")
 		words = append(words, "-"+part)
+	}
+	if s.OOMKills > 0 {
+		words = append(words, fmt.Sprintf("oom_kills=%d", s.OOMKills))
 	}
 	return words
 }

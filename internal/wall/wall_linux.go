@@ -160,7 +160,7 @@ func Confirm(pid int, s State) (State, error) {
 		all.noNewPrivileges = all.noNewPrivileges && one.noNewPrivileges
 		all.filtered = all.filtered && one.filtered
 	}
-	seen := State{Missing: s.Missing}
+	seen := State{Missing: s.Missing, OOMKills: s.OOMKills}
 	for _, part := range s.InForce {
 		lacks := part == NoNewPrivileges && !all.noNewPrivileges || part == Seccomp && !all.filtered
 		if lacks {

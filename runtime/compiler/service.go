@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/cgroup"
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/runtime"
@@ -39,6 +40,8 @@ type Config struct {
 	// CPU and Memory bound a job; 0: DefaultCPU, DefaultMemory.
 	CPU    time.Duration
 	Memory int64
+	// Cgroup has a cgroup for each process, or says why there is none; nil: nobody asks for one.
+	Cgroup *cgroup.Group
 	// OnCompile, if set, is told what the engines of jobs tell their OnCompile.
 	OnCompile func(runtime.Compiled)
 	Logger    *slog.Logger // default slog.Default
@@ -168,13 +171,18 @@ func (s *Service) process(ctx context.Context, j job, wasm []byte) (*result, err
 	if err != nil {
 		return nil, fmt.Errorf("compiler: %w", err)
 	}
-	p, err := subproc.Start(subproc.Command{Args: s.cfg.Args})
+	group := s.cfg.Cgroup
+	if group == nil {
+		group = cgroup.None(errNotAsked)
+	}
+	p, box, err := group.Start(subproc.Command{Args: s.cfg.Args}, "compile", j.Memory+manifest.MaxMemoryBytes+cgroupRoom)
 	if err != nil {
 		return nil, err
 	}
+	defer box.Close() // the process has been reaped
 	ctx, cancel := context.WithTimeoutCause(ctx, jobTime, errTooLong)
 	defer cancel()
-	w := &watched{p: p, limit: j.Memory, tellWall: s.tellWall}
+	w := &watched{p: p, box: box, limit: j.Memory, tellWall: s.tellWall}
 	watching := make(chan struct{})
 	go func() { defer close(watching); w.watch(ctx) }()
 	r, err := w.converse(body, module)
@@ -191,14 +199,19 @@ func (s *Service) process(ctx context.Context, j job, wasm []byte) (*result, err
 	return nil, s.died(w, j, err)
 }
 
+// cgroupRoom is what a process may have in its cgroup besides what it is told that it may have: tables of pages, files that it writes.
+const cgroupRoom = 256 << 20
+
+var errNotAsked = errors.New("not asked for")
+
 var errTooLong = fmt.Errorf("compiler: a module was not ready within %v: %w", jobTime, context.DeadlineExceeded)
 
 // died says why a process gave no result.
 func (s *Service) died(w *watched, j job, err error) error {
 	state := w.p.State()
 	used := state.UserTime() + state.SystemTime()
-	s.cfg.Logger.Warn("a process that compiled a module ended without a result", "state", state.String(), "cpu", used, "memory", w.most.Load(), "error", err)
-	if w.over.Load() {
+	s.cfg.Logger.Warn("a process that compiled a module ended without a result", "state", state.String(), "cpu", used, "memory", w.most.Load(), "oom_kills", w.box.Kills(), "error", err)
+	if w.over.Load() || w.box.Kills() > 0 {
 		return tooComplex(j.Memory, "compiling it took more than %d MiB of memory besides its own", j.Memory>>20)
 	}
 	if used >= j.CPU {
@@ -222,6 +235,7 @@ func tooMuchCPU(limit time.Duration) *upload.Error {
 // watched is a process that is watched while it works.
 type watched struct {
 	p      *subproc.Process
+	box    *cgroup.Box
 	limit  int64
 	linear atomic.Int64 // bytes of guests' memory, as the process says
 	most   atomic.Int64 // bytes that were seen
@@ -272,6 +286,11 @@ func (w *watched) walled(body []byte) error {
 	}
 	seen, err := wall.Prove(w.p.PID(), s)
 	if err == nil {
+		lacks := ""
+		if err := w.box.Lacks(); err != nil {
+			lacks = err.Error()
+		}
+		seen.NoteCgroup(lacks, 0)
 		w.tellWall(seen)
 	}
 	return err

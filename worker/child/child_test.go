@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/cgroup"
+	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
@@ -258,6 +260,32 @@ func TestMemoryOfAChild(t *testing.T) {
 	b.assign("hog", task.Payload{}, 1)
 	if c := b.crash(); !strings.Contains(c.Why, "limit 200 MiB") || !slices.Equal(c.Session.Tokens, []uint64{1}) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestCgroupIsTold (SPEC A10): where a child can have no cgroup of its own it runs all the same, and the leader hears why.
+func TestCgroupIsTold(t *testing.T) {
+	t.Parallel()
+	b := start(t, 10*time.Second, func(c *Config) {
+		c.MemoryBytes, c.Cgroup = 1<<30, cgroup.None(errors.New("not given away"))
+	})
+	b.mu.Lock()
+	w := b.hellos[0].Wall
+	b.mu.Unlock()
+	if w == nil || !slices.Contains(w.Missing, "memory_cgroup: not given away") || slices.Contains(w.InForce, wall.MemoryCgroup) || w.OOMKills != 0 {
+		t.Errorf("%+v", w)
+	}
+	b.assign("done", task.Payload{}, 1)
+	b.until("it works", func() bool { return len(b.reports) == 1 })
+}
+
+// TestWhyAChildEnded: a child that its cgroup has ended is told from one that was killed by somebody.
+func TestWhyAChildEnded(t *testing.T) {
+	t.Parallel()
+	for kills, want := range map[int64]string{0: "nothing was heard", 2: "may have 1024 MiB of memory, and needed more (oom_kill 2)"} {
+		if why := whyOf("nothing was heard", kills, 1<<30); !strings.Contains(why, want) {
+			t.Errorf("%d kills: %s", kills, why)
+		}
 	}
 }
 

@@ -162,7 +162,7 @@ func (c *process) mayHello(h *stream.Hello) error {
 		return fmt.Errorf("hello with %d slots and %d leases, alone %v, isolates %v", h.Slots, h.Leases, h.Alone, h.Isolates)
 	case h.N >= me.Before:
 		return fmt.Errorf("hello number %d, not below %d", h.N, me.Before) // nothing could end its session before its time
-	case h.Wall == nil || !slices.Equal(h.Wall.InForce, wall.InForce) || !slices.Equal(h.Wall.Missing, wall.Missing):
+	case h.Wall == nil || !slices.Equal(h.Wall.InForce, wall.InForce) || !slices.Equal(h.Wall.Missing, wall.Missing) || h.Wall.OOMKills != wall.OOMKills:
 		return errors.New("hello with another wall than the kernel says")
 	}
 	return c.mayBeReady(h.Ready)

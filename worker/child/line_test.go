@@ -133,6 +133,7 @@ var (
 		"hello/isolates": func(h *stream.Hello) { h.Isolates = !h.Isolates },
 		"hello/number":   func(h *stream.Hello) { h.N = 1 << 32 },
 		"hello/wall":     func(h *stream.Hello) { h.Wall = &stream.Wall{InForce: []string{wall.Landlock}} },
+		"hello/kills":    func(h *stream.Hello) { h.Wall.OOMKills = 3 },
 		"hello/no wall":  func(h *stream.Hello) { h.Wall = nil },
 		"hello/ready":    func(h *stream.Hello) { h.Ready = []string{task.NativeMaintenance} },
 	}

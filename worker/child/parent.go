@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/taskrt/taskrt/internal/cgroup"
 	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/fetch"
@@ -42,6 +43,8 @@ type Config struct {
 	Compile func(ctx context.Context, digest string, size int64) error
 	// MemoryBytes bounds the memory that the child has to itself: a child that has more is killed. 0: no bound.
 	MemoryBytes int64
+	// Cgroup has a cgroup for each child, with MemoryBytes and cgroupRoom as its limit, or says why there is none; nil: nobody asks for one.
+	Cgroup *cgroup.Group
 	// OnCompile, if set, is told what the child's engine tells.
 	OnCompile func(runtime.Compiled)
 	// OnCrash, if set, is told of a child that ended by itself or had to be killed, once no thread of it runs and before
@@ -71,6 +74,7 @@ type Parent struct {
 
 	suspects chan struct{} // capacity 1: waiting may have changed
 	breaches atomic.Int64  // how often a child has said what it may not say
+	oomKills atomic.Int64  // how often the kernel has ended a child because its cgroup needed too much memory
 
 	mu      sync.Mutex
 	current *process // nil: none

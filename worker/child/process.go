@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/taskrt/taskrt/internal/cgroup"
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/runtime"
@@ -28,6 +29,7 @@ type process struct {
 	p       *Parent
 	spec    spec
 	sub     *subproc.Process
+	box     *cgroup.Box // nil: nobody has asked for one
 	cells   *subproc.Cells
 	leases  *leases
 	memory  *semaphore.Weighted // bytes of requests and responses
@@ -78,13 +80,14 @@ func (p *Parent) start(place **process, s spec) (*process, error) {
 		return nil, errKilled
 	}
 	files := append([]*os.File{cells.File()}, p.cfg.Files...)
-	sub, err := subproc.Start(subproc.Command{Args: append(slices.Clone(p.cfg.Args), strconv.Itoa(len(p.cfg.Files))), Files: files, Orphan: p.cfg.Orphan})
+	cmd := subproc.Command{Args: append(slices.Clone(p.cfg.Args), strconv.Itoa(len(p.cfg.Files))), Files: files, Orphan: p.cfg.Orphan}
+	sub, box, err := p.startIn(cmd, &s)
 	if err != nil {
 		cells.Close()
 		return nil, err
 	}
 	c := &process{
-		p: p, spec: s, sub: sub, cells: cells, leases: newLeases(s.Slots), memory: semaphore.NewWeighted(httpMemory), puts: semaphore.NewWeighted(putMemory),
+		p: p, spec: s, sub: sub, box: box, cells: cells, leases: newLeases(s.Slots), memory: semaphore.NewWeighted(httpMemory), puts: semaphore.NewWeighted(putMemory),
 		frames: semaphore.NewWeighted(frameMemory), streams: make(chan struct{}, maxStreams), calls: make(chan struct{}, maxCalls), reports: make(chan struct{}, 1),
 		held: worker.Held{TTL: startTTL, Sent: runtime.Boottime()}, fetched: map[string]bool{},
 	}
@@ -97,6 +100,43 @@ func (p *Parent) start(place **process, s spec) (*process, error) {
 	c.wg.Go(c.read)
 	c.wg.Go(c.watch)
 	return c, nil
+}
+
+// cgroupRoom is what a child may have in its cgroup besides MemoryBytes, which the parent itself looks at: images of modules, tables of
+// pages, files that it reads.
+const cgroupRoom = 1 << 30
+
+// startIn starts the process of a child, in a cgroup of its own where there can be one, and notes in the spec whether it is.
+func (p *Parent) startIn(cmd subproc.Command, s *spec) (*subproc.Process, *cgroup.Box, error) {
+	if p.cfg.Cgroup == nil || p.cfg.MemoryBytes == 0 {
+		sub, err := subproc.Start(cmd)
+		return sub, nil, err
+	}
+	sub, box, err := p.cfg.Cgroup.Start(cmd, "guests", p.cfg.MemoryBytes+cgroupRoom)
+	s.Cgroup = &cgroupState{Kills: p.oomKills.Load()}
+	if lacks := box.Lacks(); lacks != nil {
+		s.Cgroup.Lacks = lacks.Error()
+	}
+	return sub, box, err
+}
+
+// leave removes the cgroup of a child that is gone, and counts how often the kernel has ended a process there. why says so, if it has.
+func (c *process) leave() (why string) {
+	if c.box == nil {
+		return ""
+	}
+	kills := c.box.Kills()
+	c.box.Close()
+	c.p.oomKills.Add(kills)
+	return whyOf("", kills, c.box.Memory())
+}
+
+// whyOf returns why a child has ended, if the kernel has ended it for its memory, or what was known before.
+func whyOf(known string, kills, memory int64) string {
+	if kills == 0 {
+		return known
+	}
+	return fmt.Sprintf("the kernel has ended it: its cgroup may have %d MiB of memory, and needed more (oom_kill %d)", memory>>20, kills)
 }
 
 // fail kills the child. The first reason counts.
@@ -120,7 +160,9 @@ func (c *process) wait(ctx context.Context) *Crash {
 	c.cancel()
 	c.wg.Wait() // what the child has said is read to the end
 	_ = c.sub.Conn.Close()
+	why := c.leave()
 	c.mu.Lock()
+	c.why = cmp.Or(why, c.why)
 	session := task.CrashSession{Worker: c.spec.ID, Proof: c.up.Proof, Before: c.up.Before, Tokens: c.executedLocked()}
 	crash := &Crash{Session: session, PID: c.sub.PID(), At: gone, Why: c.why}
 	c.cells.Close()

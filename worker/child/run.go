@@ -116,6 +116,9 @@ func (c *child) run(ctx context.Context, begun *subproc.Child, build func(Means)
 			return err
 		}
 	}
+	if s.Cgroup != nil {
+		state.NoteCgroup(s.Cgroup.Lacks, s.Cgroup.Kills)
+	}
 	proof, before := c.worker.Proof()
 	if err := send(c.conn, msgUp, up{proof, before, state}); err != nil {
 		return err

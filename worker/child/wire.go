@@ -64,6 +64,13 @@ type spec struct {
 	PrepareWorkers       int
 	Alone, Isolates      bool
 	Settings             json.RawMessage
+	Cgroup               *cgroupState // nil: nobody has asked for a cgroup
+}
+
+// cgroupState says whether a child is in a cgroup of its own.
+type cgroupState struct {
+	Lacks string // why it is not; "": it is
+	Kills int64  // how often the kernel has ended a child for its memory
 }
 
 // up says that the child holds the lock of its directory.

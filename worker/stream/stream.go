@@ -86,6 +86,8 @@ type Hello struct {
 type Wall struct {
 	InForce []string `cbor:"1,keyasint,omitempty"`
 	Missing []string `cbor:"2,keyasint,omitempty"`
+	// OOMKills is how often the kernel has ended such a process of the worker for its memory.
+	OOMKills int64 `cbor:"3,keyasint,omitempty"`
 }
 
 // Suspects says whether tasks wait that may run only alone (SPEC L5). Until a connection says so, none wait.

@@ -8,9 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/heap"
+	"github.com/taskrt/taskrt/internal/cgroup"
 	"github.com/taskrt/taskrt/internal/wall"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/runtime"
@@ -45,6 +47,9 @@ func Main(args []string) (code int, is bool) {
 // besidesMemory is what a process with guests may take besides their linear memory: compiled code, modules, its own heap.
 const besidesMemory = 1 << 30
 
+// group is the cgroup of this process. All nodes of a process have one.
+var group = sync.OnceValue(cgroup.Own)
+
 // Settings is what the guests' process needs to know beside what its worker needs.
 type Settings struct {
 	Node     string
@@ -66,7 +71,7 @@ type Outside struct {
 func New(s Settings, granted *grants.Grants, runs *RunLog, log *slog.Logger, compiled func(runtime.Compiled)) *Outside {
 	return &Outside{
 		Service: compiler.New(compiler.Config{
-			Args: []string{compileCommand}, CacheDir: s.CacheDir, CacheBytes: runtime.DefaultCacheBytes, OnCompile: compiled, Logger: log,
+			Args: []string{compileCommand}, Cgroup: group(), CacheDir: s.CacheDir, CacheBytes: runtime.DefaultCacheBytes, OnCompile: compiled, Logger: log,
 		}),
 		settings: s, granted: granted, runs: runs, compiled: compiled,
 	}
@@ -81,7 +86,7 @@ func (o *Outside) Guests(w worker.Config, crashed func(context.Context, task.Cra
 func (o *Outside) Parent(w worker.Config, crashed func(context.Context, task.CrashSession)) (Parent, error) {
 	cfg := child.Config{
 		Worker: w, AloneDir: filepath.Join(filepath.Dir(w.Dir), "alone"), Args: []string{guestsCommand}, Settings: o.settings, OnCompile: o.made,
-		Grants: o.granted, CheckChild: children.Check, MemoryBytes: runtime.DefaultMemoryBudget + besidesMemory,
+		Grants: o.granted, CheckChild: children.Check, Cgroup: group(), MemoryBytes: runtime.DefaultMemoryBudget + besidesMemory,
 		Compile: func(ctx context.Context, digest string, size int64) error {
 			wasm, err := w.Modules.Fetch(ctx, digest, size)
 			if err != nil {
