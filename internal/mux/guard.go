@@ -77,7 +77,7 @@ func MayBe(c net.Conn, role Role, name string) bool {
 type lesser struct {
 	net.Conn
 	who     Principal
-	refused *refusals
+	refused *Refusals
 }
 
 // Principal implements Proven.
@@ -86,31 +86,34 @@ func (c *lesser) Principal() Principal { return c.who }
 // Refuse counts and logs a request that its sender may not make, as the port does with whole connections. The caller closes c.
 func Refuse(c net.Conn, why error) {
 	if c, ok := c.(*lesser); ok {
-		c.refused.tell(c, why)
+		c.refused.Tell(c, why)
 	}
 }
 
-// refusals count connections that were refused, and log them: once per address and minute.
-type refusals struct {
+// Refusals count connections that were refused, and log them: once per address and minute.
+type Refusals struct {
 	count atomic.Int64
-	log   atomic.Pointer[slog.Logger]
 
 	mu   sync.Mutex
+	log  *slog.Logger
+	says string
 	told map[string]time.Time
 }
 
 // maxTold bounds the addresses that are remembered. When there are more, all are forgotten.
 const maxTold = 1024
 
-func (r *refusals) tell(c net.Conn, why error) {
+// Tell counts a connection, and logs it.
+func (r *Refusals) Tell(c net.Conn, why error) {
 	r.count.Add(1)
-	log := r.log.Load()
 	host, _, err := net.SplitHostPort(c.RemoteAddr().String())
-	if log == nil || err != nil {
-		return
-	}
 	now := time.Now()
 	r.mu.Lock()
+	log, says := r.log, r.says
+	if log == nil || err != nil {
+		r.mu.Unlock()
+		return
+	}
 	told := now.Sub(r.told[host]) < time.Minute
 	if !told {
 		if r.told == nil || len(r.told) >= maxTold {
@@ -120,13 +123,25 @@ func (r *refusals) tell(c net.Conn, why error) {
 	}
 	r.mu.Unlock()
 	if !told {
-		log.Warn("refused a connection to the node port; further ones of this minute are counted only", "from", host, "why", why)
+		log.Warn(says, "from", host, "why", why)
 	}
 }
 
+// LogTo says where refusals are logged, and as what; nil: nowhere.
+func (r *Refusals) LogTo(log *slog.Logger, says string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log, r.says = log, says
+}
+
+// Count returns how many connections there were.
+func (r *Refusals) Count() int64 { return r.count.Load() }
+
 // Refused returns how many connections the Guard has refused, and those of peers that spoke a protocol, or made a request, for which they have
 // no right.
-func (m *Mux) Refused() int64 { return m.refused.count.Load() }
+func (m *Mux) Refused() int64 { return m.refused.Count() }
 
 // LogTo says where refusals are logged.
-func (m *Mux) LogTo(log *slog.Logger) { m.refused.log.Store(log) }
+func (m *Mux) LogTo(log *slog.Logger) {
+	m.refused.LogTo(log, "refused a connection to the node port; further ones of this minute are counted only")
+}

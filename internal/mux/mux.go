@@ -49,7 +49,7 @@ type Mux struct {
 	waiting list.List // of net.Conn, the first one has waited longest
 	done    chan struct{}
 	wg      sync.WaitGroup
-	refused refusals
+	refused Refusals
 }
 
 var _ Network = (*Mux)(nil)
@@ -146,7 +146,7 @@ func (m *Mux) route(c net.Conn, place *list.Element) {
 	m.waiting.Remove(place)
 	m.mu.Unlock()
 	if err != nil {
-		m.refused.tell(c, err)
+		m.refused.Tell(c, err)
 	}
 	if l == nil {
 		c.Close()
