@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/server/lobby"
 )
 
 // These are timeouts and limits of a connection, so that no client can hold a connection, or its memory, by being slow
@@ -22,9 +23,14 @@ const (
 )
 
 // Serve serves h on ln until ctx ends. Then it lets requests under way finish for a few seconds. Long polls end at once if ctx
-// is also Config.Stopping, as it should be: their clients ask another node. Serve closes ln, and returns nil after a clean end.
+// is also Config.Stopping, as it should be: their clients ask another node. Serve closes ln, and returns nil after a clean end. Connections are bounded by a
+// lobby: by ln, if it is one.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger) error {
 	requests := context.WithoutCancel(ctx)
+	bounded, ok := ln.(*lobby.Lobby)
+	if !ok {
+		bounded = lobby.New(ln, lobby.Config{Log: log})
+	}
 	s := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -32,10 +38,11 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return requests },
+		ConnState:         bounded.Follow,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(ln) }()
+	go func() { served <- s.Serve(bounded) }()
 	select {
 	case err := <-served:
 		return err

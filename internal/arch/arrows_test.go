@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show",
-		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
+		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
 	},
 
 	"cmd/taskrt/internal/cmdline":   {},
@@ -45,9 +45,10 @@ var arrows = map[string][]string{
 	"api/client":         {"api", "api/auth", "api/internal/codec"},
 	"api/internal/codec": {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":  {},
-	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/admission", "api/server/pages", "api/server/stream", "task/access"},
+	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access"},
 	"api/server/stream":  {"api", "api/internal/codec"},
 	"api/server/pages":   {"api"},
+	"api/server/lobby":   {"internal/mux"},
 
 	"api/server/admission": {},
 
@@ -196,6 +197,7 @@ var thirdParty = map[string][]string{
 	"api/server":               {"golang.org/x/sync", "github.com/google/jsonschema-go"},
 	"api/apitest":              {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"blob":                     {"golang.org/x/sync"},
+	"api/server/lobby":         {"golang.org/x/sys"},
 	"cmd/taskrt":               {"github.com/urfave/cli/v2"},
 	"cmd/taskrt/internal/keys": {"github.com/urfave/cli/v2"},
 	"internal/bench":           {"github.com/HdrHistogram/hdrhistogram-go"},

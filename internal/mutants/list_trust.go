@@ -75,6 +75,34 @@ var trustMutants = []mutant{
 		Pkg: "./internal/mux", Run: "TestSilentConnectionsAreBounded", Why: "A11: strangers who say nothing fill the memory",
 	},
 	{
+		Name: "lobby-silent-unbounded", Dir: "api/server/lobby", In: "Lobby.enter", Old: `c.in.len() > most`, New: `false`,
+		Pkg: "./api/server/lobby", Run: "TestStrangersWaitInBounds", Why: "A9: strangers who say nothing to the API fill the memory",
+	},
+	{
+		Name: "lobby-oldest-of-all", Dir: "api/server/lobby", In: "order.Less", Old: `len(a) != len(b)`, New: `false`,
+		Pkg: "./api/server/lobby", Run: "TestStrangersWaitInBounds", Why: "A9: a stranger's connections close those of others",
+	},
+	{
+		Name: "lobby-half-a-header-is-one", Dir: "api/server/lobby", In: "Lobby.Follow", Old: `case http.StateActive:`, New: `case http.StateNew, http.StateActive:`,
+		Pkg: "./api/server/lobby", Run: "TestStrangersWaitInBounds", Why: "A9: slow headers are not counted",
+	},
+	{
+		Name: "lobby-idle-uncounted", Dir: "api/server/lobby", In: "Lobby.Follow", Old: `c.counted && c.in == nil`, New: `false`,
+		Pkg: "./api/server/lobby", Run: "TestIdleInBounds|TestOpenInBounds", Why: "A9: one refused request buys a connection for minutes",
+	},
+	{
+		Name: "lobby-open-unbounded", Dir: "api/server/lobby", In: "Lobby.admit", Old: `full := l.count >= l.open`, New: `full := false`,
+		Pkg: "./api/server/lobby", Run: "TestOpenInBounds", Why: "A9: connections take the files of raft and the blobs",
+	},
+	{
+		Name: "lobby-files-all", Dir: "api/server/lobby", In: "openBound", Old: `int(files)/2/ports`, New: `int(files)`,
+		Pkg: "./api/server/lobby", Run: "TestOpenBound", Why: "A9: nothing is left for raft, logs and blobs",
+	},
+	{
+		Name: "lobby-handshakes-at-once", Dir: "api/server/lobby", In: "conn.Read", Old: `n > 0 && !c.compute()`, New: `false`,
+		Pkg: "./api/server/lobby", Run: "TestHandshakesTakeTurns", Why: "A9: two thousand handshakes at once hold up raft",
+	},
+	{
 		Name: "trust-thief-is-learned-from", Dir: "trust", In: "nextPins", Old: `return pins }`, New: `return slices.DeleteFunc(slices.Clone(pins), func(p Pin) bool { return !shown[p] }) }`,
 		Pkg: "./trust", Run: "TestLearningClient$", Why: "A3: whoever has stolen the former secret makes clients forget the new one",
 	},
