@@ -120,6 +120,8 @@ func everything() *Metrics {
 	m := New(quiet(Config{Version: "v1.2.3", Revision: "abc"}))
 	m.WatchNode(busy())
 	m.WatchPort(func() int64 { return 3 })
+	m.WatchClients("waiting", func() int64 { return 7 })
+	m.WatchClients("idle", func() int64 { return 8 })
 	m.Ended(worker.Ended{
 		Namespace: "default", Behavior: "echo", End: worker.EndSuccess, Ran: true, Wall: time.Second, Busy: 250 * time.Millisecond,
 		Fuel: 1000, PeakMemory: 1 << 16, Ready: 2 * time.Second,
@@ -160,6 +162,8 @@ func TestAttempts(t *testing.T) {
 func TestNode(t *testing.T) {
 	f := scrape(t, everything())
 	wants(t, f, 3, "taskrt_port_refused_total")
+	wants(t, f, 7, "taskrt_http_connections_dropped_total", "reason=waiting")
+	wants(t, f, 8, "taskrt_http_connections_dropped_total", "reason=idle")
 	wants(t, f, 1, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=due")
 	wants(t, f, 2, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=delayed")
 	wants(t, f, 3, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=retrying")

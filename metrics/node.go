@@ -40,6 +40,15 @@ func (m *Metrics) WatchPort(refused func() int64) {
 	}, func() float64 { return float64(refused()) }))
 }
 
+// WatchClients adds the connections of the port for clients that were closed for a reason, which dropped tells at every scrape. Call it once
+// for each reason.
+func (m *Metrics) WatchClients(reason string, dropped func() int64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "taskrt_http_connections_dropped_total", ConstLabels: prometheus.Labels{"reason": reason},
+		Help: "Connections to the port for clients that were closed because too many waited for their first request, were idle, or were open.",
+	}, func() float64 { return float64(dropped()) }))
+}
+
 // WatchProcess adds the metrics of a worker without a node, which report tells at every scrape. Call it once, before the first
 // scrape.
 func (m *Metrics) WatchProcess(report func() (worker.Status, runtime.Stats)) {

@@ -83,6 +83,7 @@ func (p *program) dev(c *cli.Context) error {
 	}
 	// The nodes share compiled modules: one node compiles when it checks an upload, and the others only load.
 	config.cache, config.join, config.expect, config.log, config.logSettings = filepath.Join(dir, "wasm-cache"), addrs, n, log, logging
+	config.ports = n
 	for i := range n {
 		http, err := nthAddress(c.String("http"), i)
 		if err != nil {

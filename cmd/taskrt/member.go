@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api/server"
+	"github.com/taskrt/taskrt/api/server/lobby"
 	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
@@ -42,6 +42,7 @@ type memberConfig struct {
 	runs       *guests.RunLog // nil: nobody wants to know
 	keys       *trust.Keys    // nil: the node port is open to everybody
 	pair       *trust.Pair    // of the port for clients; nil: keys have one, or nobody
+	ports      int            // members of this process; 0 is 1
 	logStore   logstore.Kind
 	holdLevel  bool
 	log        *slog.Logger
@@ -55,7 +56,7 @@ type member struct {
 	port    *mux.Mux
 	keys    *trust.Keys
 	pair    *trust.Pair
-	http    net.Listener
+	http    *lobby.Lobby
 	metrics *metrics.Metrics
 	names   []string // by which clients call http
 	url     string
@@ -76,15 +77,17 @@ func openMember(c memberConfig) (*member, error) {
 		}
 	}
 	m := &member{
-		port: mux.New(raftListener, keys.Guard(c.keys)), keys: c.keys, pair: c.pair, http: httpListener, names: pages.Names(c.hosts, c.http, c.raft),
+		port: mux.New(raftListener, keys.Guard(c.keys)), keys: c.keys, pair: c.pair, names: pages.Names(c.hosts, c.http, c.raft),
 		log: c.log.With("node", c.id),
 	}
 	m.port.LogTo(m.log)
 	m.metrics = metrics.New(metricsConfig(m.log))
 	m.url = "http://" + advertised(c.http, httpListener, c.raft)
-	if config := keys.API(c.pair, c.keys, m.names); config != nil {
-		m.http, m.url = tls.NewListener(httpListener, config), "https://"+advertised(c.http, httpListener, c.raft)
+	secure := keys.API(c.pair, c.keys, m.names)
+	if secure != nil {
+		m.url = "https://" + advertised(c.http, httpListener, c.raft)
 	}
+	m.http = lobby.New(httpListener, lobby.Config{TLS: secure, Ports: c.ports, Log: m.log})
 	config := node.Config{
 		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port, Tokens: keys.Tokens(c.keys),
@@ -107,6 +110,9 @@ func openMember(c memberConfig) (*member, error) {
 	}
 	m.metrics.WatchNode(m.node)
 	m.metrics.WatchPort(m.port.Refused)
+	for _, why := range []lobby.Reason{lobby.Waiting, lobby.Idle, lobby.Open} {
+		m.metrics.WatchClients(why.String(), func() int64 { return m.http.Dropped(why) })
+	}
 	return m, nil
 }
 
