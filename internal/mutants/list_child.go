@@ -54,6 +54,8 @@ var childMutants = []mutant{
 		Pkg: "./worker/child", Run: "TestChildChoosesNoLeader$", Why: "a guests' process would have its server connect to whom it likes (A10)"},
 	{Name: "line-names-of-ends", Dir: "worker/child", In: "process.tellEnd", Old: "e.Namespace, e.Behavior = of.key.Namespace, of.behavior", New: "_ = of",
 		Pkg: "./worker/child", Run: "TestEndsAreTheLeaders$", Why: "a guests' process would fill the metrics with names (A10)"},
+	{Name: "line-silent-for-long", Dir: "worker/child", In: "believed", Old: "min(h.TTL, ttl)", New: "h.TTL",
+		Pkg: "./worker/child", Run: "TestBelievedTime$", Why: "a process that was taken over, and then hangs, would never be ended (A10, L5)"},
 	{Name: "line-guilty", Dir: "worker/child", In: "process.broke", Old: "c.guilty = append(c.guilty, b.token)", New: "_ = b.token",
 		Pkg: "./worker/child", Run: "TestFalseChild$", Why: "the attempt that takes processes over would be tried again for ever, beside others (A10, L5)"},
 	{Name: "cgroup-of-others", Dir: "internal/cgroup", In: "Group.use", Old: "len(others) > 0 {", New: "len(others) > 100 {",

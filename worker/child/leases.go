@@ -181,6 +181,13 @@ func (l *leases) logged(p *stream.Log) error {
 	return nil
 }
 
+// ttl returns the TTL of the child's session, as the leader has said it; 0: the child has had none.
+func (l *leases) ttl() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held.TTL
+}
+
 // hasRun reports whether an attempt of a behavior was given to the child.
 func (l *leases) hasRun(b stream.Behavior) bool {
 	l.mu.Lock()

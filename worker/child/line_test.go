@@ -258,6 +258,25 @@ func TestChildChoosesNoLeader(t *testing.T) {
 	}
 }
 
+// TestBelievedTime (SPEC A10, L5): a child cannot say that it will be silent for long.
+func TestBelievedTime(t *testing.T) {
+	t.Parallel()
+	const now = time.Hour
+	for _, c := range []struct{ said, want worker.Held }{
+		{worker.Held{Session: 1, TTL: 10 * time.Second, Sent: now - time.Second}, worker.Held{Session: 1, TTL: 10 * time.Second, Sent: now - time.Second}},
+		{worker.Held{Session: 1, TTL: now, Sent: now}, worker.Held{Session: 1, TTL: 10 * time.Second, Sent: now}},
+		{worker.Held{Session: 1, TTL: time.Second, Sent: 9 * now}, worker.Held{Session: 1, TTL: time.Second, Sent: now}},
+		{worker.Held{TTL: now, Sent: now}, worker.Held{TTL: aliveTTL, Sent: now}},
+	} {
+		if got := believed(c.said, 10*time.Second, now); got != c.want {
+			t.Errorf("%+v: %+v", c.said, got)
+		}
+	}
+	if got := believed(worker.Held{Session: 1, TTL: now}, 0, now); got.TTL != aliveTTL {
+		t.Errorf("before any session: %+v", got)
+	}
+}
+
 // falseEnds are ends of attempts that the child has not, or of other behaviors, or for the second time.
 var falseEnds = []worker.Ended{
 	{Namespace: "made", Behavior: "up", Token: given, End: worker.EndSuccess, Fuel: -5, Wall: -time.Hour},

@@ -275,6 +275,7 @@ func (c *process) handle(m subproc.Message) error {
 	switch m.Kind {
 	case msgHeld:
 		h, err := decode[worker.Held](m)
+		h = believed(h, c.leases.ttl(), runtime.Boottime())
 		c.mu.Lock()
 		c.held = h
 		c.mu.Unlock()
@@ -313,6 +314,16 @@ func (c *process) handle(m subproc.Message) error {
 		c.mu.Unlock()
 	}
 	return nil
+}
+
+// believed returns the session that a child says it holds, without more time than a session of ttl may have: a child that says no more is
+// to be noticed.
+func believed(h worker.Held, ttl, now time.Duration) worker.Held {
+	if h.Session == 0 || ttl == 0 {
+		ttl = aliveTTL
+	}
+	h.Sent, h.TTL = min(h.Sent, now), min(h.TTL, ttl)
+	return h
 }
 
 // tellEnd passes on that an attempt is over. Whose attempt it was, the leader has said; numbers are brought into their bounds.
