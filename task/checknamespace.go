@@ -1,6 +1,10 @@
 package task
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/taskrt/taskrt/task/table"
+)
 
 // space returns the recount of a namespace.
 func (c *checker) space(name string) *namespaceRow {
@@ -32,7 +36,7 @@ func (c *checker) usage(t *Task) {
 	}
 	n.usage.Running++
 	if !t.Lease.External() {
-		n.slots++
+		n.use.Slots++
 	}
 	r := m.find(t.Key())
 	doomed := m.store.Rows.Look(r).Doomed
@@ -68,7 +72,7 @@ func (c *checker) namespaces() {
 		}
 	}
 	c.expect(crowded == len(m.crowded), "T9: %d namespaces with too many final tasks, recounted %d", len(m.crowded), crowded)
-	c.expect(slices.IsSortedFunc(m.crowded, byNamespace), "T9: order of namespaces")
+	c.expect(table.InOrder(m.crowded, spaceName), "T9: order of namespaces")
 	c.Heap("doomed", &m.doomed)
 	for name := range c.spaces { // order-free: any violation will do
 		c.expect(m.namespaces[name] != nil, "records in the unknown namespace %s", name)
@@ -82,7 +86,7 @@ func (c *checker) namespace(name string, n *namespaceRow) {
 	c.expect(x.Status >= NamespaceIsActive && x.Status <= NamespaceIsPurged, "N1: namespace %s: status %d", name, x.Status)
 	c.expect(x.Rev <= m.rev, "namespace %s: rev %d after %d", name, x.Rev, m.rev)
 	c.expect(n.usage == counted.usage, "N1: %s: usage %+v, recounted %+v", name, n.usage, counted.usage)
-	c.expect(n.slots == counted.slots, "N2: %s holds %d slots, recounted %d", name, n.slots, counted.slots)
+	c.expect(n.use.Slots == counted.use.Slots, "N2: %s holds %d slots, recounted %d", name, n.use.Slots, counted.use.Slots)
 	c.expect(x.Weight >= 0 && x.Weight <= MaxWeight && x.MaxRunning >= 0, "N2: %s: weight %d, max_running %d", name, x.Weight, x.MaxRunning)
 	c.expect(n.finals == counted.finals, "%d final tasks in %s, recounted %d", n.finals, name, counted.finals)
 	c.expect(x.Bucket >= 0 && x.Bucket <= 1000*x.Quota.SubmitsPerSecond, "N1: %s: bucket %d", name, x.Bucket)

@@ -2,10 +2,10 @@ package task
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/taskrt/taskrt/task/exclusive"
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // part says what is wrong with t as a task of its operation o, or nothing. An imported task has yet to take its
@@ -118,11 +118,11 @@ func (c *checker) operations() {
 	c.expect(x.busy.Len() == busy, "%d operations with work, recounted %d", x.busy.Len(), busy)
 	err = x.busy.Check()
 	c.expect(err == nil, "busy: %v", err)
-	c.expect(len(x.ordered) == len(m.operations) && c.ordered(x.ordered), "order of operations")
+	c.expect(len(x.ordered) == len(m.operations) && table.InOrder(x.ordered, createdRev), "order of operations")
 	spaced := 0
 	for ns, rows := range x.spaces { // order-free: any violation will do
 		spaced += len(rows)
-		c.expect(len(rows) > 0 && c.ordered(rows), "order of the operations of %s", ns)
+		c.expect(len(rows) > 0 && table.InOrder(rows, createdRev), "order of the operations of %s", ns)
 		for _, o := range rows {
 			c.expect(o.operation.Namespace == ns && m.operations[o.operation.Key()] == o, "%s: among the operations of %s", o.operation.ID, ns)
 		}
@@ -134,10 +134,6 @@ func (c *checker) operations() {
 			c.expect(b.held[v] == n && m.version(b, v) != nil, "B2: %s: %d operations hold version %q, recounted %d", b.name, b.held[v], v, n)
 		}
 	}
-}
-
-func (c *checker) ordered(rows []*operationRow) bool {
-	return slices.IsSortedFunc(rows, func(a, b *operationRow) int { return byCreation(a, b.operation.CreatedRev) })
 }
 
 func (c *checker) operationRow(o *operationRow) {

@@ -1,10 +1,8 @@
 package task
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/taskrt/taskrt/task/queue"
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // External leases (SPEC section 8) have no session. Their workers renew each lease by itself over HTTP. Like everything
@@ -26,7 +24,7 @@ func acceptOf(t *Task) acceptName {
 	return acceptName{t.Namespace, t.Behavior, t.Lease.Worker, t.Lease.Request}
 }
 
-func (m *Machine) byToken(r *row, token uint64) int { return cmp.Compare(m.task(r).Lease.Token, token) }
+func (m *Machine) leaseToken(r *row) uint64 { return m.task(r).Lease.Token }
 
 // enterLease enters a running task into what ends its lease, and into what is derived for its worker.
 func (m *Machine) enterLease(r *row) {
@@ -37,16 +35,14 @@ func (m *Machine) enterLease(r *row) {
 	m.overruns.Push(int64(m.overrunAt(r)), l.Token, &r.Pos, r)
 	m.enterDoomed(r)
 	if !l.External() {
-		m.of(r).space.hold(1, m.leaseNow)
+		m.of(r).space.use.Take(1, int64(m.leaseNow))
 		m.sessions[l.Session].take(r, l.Seq)
 		return
 	}
 	m.losses.Push(int64(m.leaseEnd(l)), l.Token, &m.store.Rows.Extra(r).Side, r)
 	m.acceptors[l.Worker]++
 	if l.Request != "" {
-		rows := m.accepts[acceptOf(t)]
-		i, _ := slices.BinarySearchFunc(rows, l.Token, m.byToken)
-		m.accepts[acceptOf(t)] = slices.Insert(rows, i, r)
+		m.accepts[acceptOf(t)] = table.Put(m.accepts[acceptOf(t)], r, m.leaseToken)
 	}
 }
 
@@ -57,7 +53,7 @@ func (m *Machine) leaveLease(r *row) {
 	m.overruns.Remove(&r.Pos)
 	m.leaveDoomed(r)
 	if !l.External() {
-		m.of(r).space.hold(-1, m.leaseNow)
+		m.of(r).space.use.Take(-1, int64(m.leaseNow))
 		m.sessions[l.Session].release(l.Seq)
 		return
 	}
@@ -66,12 +62,9 @@ func (m *Machine) leaveLease(r *row) {
 		delete(m.acceptors, l.Worker)
 	}
 	if l.Request != "" {
-		rows := m.accepts[acceptOf(t)]
-		i, _ := slices.BinarySearchFunc(rows, l.Token, m.byToken)
-		if rows = slices.Delete(rows, i, i+1); len(rows) == 0 {
-			delete(m.accepts, acceptOf(t))
-		} else {
-			m.accepts[acceptOf(t)] = rows
+		name := acceptOf(t)
+		if m.accepts[name] = table.Drop(m.accepts[name], l.Token, m.leaseToken); len(m.accepts[name]) == 0 {
+			delete(m.accepts, name)
 		}
 	}
 }

@@ -12,29 +12,15 @@ type namespaceRow struct {
 	space  *Namespace
 	usage  Usage
 	finals int64 // final tasks that belong to no operation: Limit.Finals bounds them
-	slots  int64 // slots of sessions that its running tasks hold
-
-	// busy is how long the namespace has held slots, up to an instant of the lease clock, in milliseconds of one slot.
-	// Each node counts from its own start, so only differences mean something.
-	busy  int64
-	since LeaseTime
+	use    plan.Use
 }
 
 // exists reports whether tasks can be in the namespace. A nil row means that there is no namespace.
 func (n *namespaceRow) exists() bool { return n != nil && n.space.Status != NamespaceIsPurged }
 
-// hold gives the namespace slots of a session, or takes slots away if slots is negative.
-func (n *namespaceRow) hold(slots int64, at LeaseTime) {
-	n.busy, n.since = n.held(at), at
-	n.slots += slots
-}
-
-// held returns how long the namespace had held slots at an instant.
-func (n *namespaceRow) held(at LeaseTime) int64 { return n.busy + n.slots*int64(at-n.since) }
-
 // Share tells package plan the namespace's share of the slots.
 func (n *namespaceRow) Share(at int64) plan.Share {
-	s := plan.Share{Name: n.space.Name, Weight: n.space.Weight, Slots: n.slots, Held: n.held(LeaseTime(at)), Left: math.MaxInt64}
+	s := plan.Share{Name: n.space.Name, Weight: n.space.Weight, Slots: n.use.Slots, Held: n.use.Held(at), Left: math.MaxInt64}
 	if limit := n.space.MaxRunning; limit > 0 {
 		s.Left = limit - n.usage.Running
 	}

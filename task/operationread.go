@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/table"
+
 // partitionLooks bounds how many partitions one OperationTasks looks at.
 const partitionLooks = 10_000
 
@@ -37,7 +39,7 @@ func (m *Machine) Operations(f OperationFilter) (operations []*Operation, next u
 		rows = m.fanout.spaces[f.Namespace]
 	}
 	last := uint64(0)
-	for looked, r := range rows[firstAfter(rows, f.After):] {
+	for looked, r := range rows[table.After(rows, f.After, createdRev):] {
 		if looked == f.Rows && looked > 0 {
 			return operations, last
 		}

@@ -1,8 +1,6 @@
 package task
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +35,7 @@ type operationIndex struct {
 // operation returns the key of the operation of task t.
 func (t *Task) operation() Key { return Key{t.Namespace, t.Parent} }
 
-func byCreation(o *operationRow, rev uint64) int { return cmp.Compare(o.operation.CreatedRev, rev) }
+func createdRev(o *operationRow) uint64 { return o.operation.CreatedRev }
 
 // addOperation adds o as a new record.
 func (m *Machine) addOperation(o *Operation) *operationRow {
@@ -55,8 +53,8 @@ func (m *Machine) addOperation(o *Operation) *operationRow {
 func (m *Machine) enterOperationRecord(r *operationRow) {
 	o, x := r.operation, &m.fanout
 	m.operations[o.Key()] = r
-	x.ordered = insertOperation(x.ordered, r)
-	x.spaces[o.Namespace] = insertOperation(x.spaces[o.Namespace], r)
+	x.ordered = table.Put(x.ordered, r, createdRev)
+	x.spaces[o.Namespace] = table.Put(x.spaces[o.Namespace], r, createdRev)
 	for _, b := range m.behaviorsOf(o) {
 		b.held[o.Version]++
 	}
@@ -104,8 +102,8 @@ func (m *Machine) dropOperation(r *operationRow) {
 		x.busy.Remove(&r.busy)
 	}
 	delete(m.operations, o.Key())
-	x.ordered = removeOperation(x.ordered, r)
-	if x.spaces[o.Namespace] = removeOperation(x.spaces[o.Namespace], r); len(x.spaces[o.Namespace]) == 0 {
+	x.ordered = table.Drop(x.ordered, o.CreatedRev, createdRev)
+	if x.spaces[o.Namespace] = table.Drop(x.spaces[o.Namespace], o.CreatedRev, createdRev); len(x.spaces[o.Namespace]) == 0 {
 		delete(x.spaces, o.Namespace)
 	}
 	m.emit(Event{Kind: OperationRemoved, Operation: o})
@@ -115,33 +113,6 @@ func (m *Machine) dropOperation(r *operationRow) {
 		}
 		m.forgetBehavior(b)
 	}
-}
-
-// insertOperation adds r to a list by CreatedRev, unless it stands there.
-func insertOperation(rows []*operationRow, r *operationRow) []*operationRow {
-	i, there := slices.BinarySearchFunc(rows, r.operation.CreatedRev, byCreation)
-	if there {
-		return rows
-	}
-	return slices.Insert(rows, i, r)
-}
-
-// removeOperation undoes insertOperation.
-func removeOperation(rows []*operationRow, r *operationRow) []*operationRow {
-	i, there := slices.BinarySearchFunc(rows, r.operation.CreatedRev, byCreation)
-	if !there {
-		return rows
-	}
-	return slices.Delete(rows, i, i+1)
-}
-
-// firstAfter returns the index of the first operation that was created after rev.
-func firstAfter(rows []*operationRow, rev uint64) int {
-	i, ok := slices.BinarySearchFunc(rows, rev, byCreation)
-	if ok {
-		i++
-	}
-	return i
 }
 
 // behaviorsOf returns the rows of the behaviors of the operation's tasks. The operation keeps its version in each of

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/task/queue"
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // Filter selects tasks for listing (SPEC H1). Zero fields select everything.
@@ -154,7 +155,7 @@ func (m *Machine) Module(digest string) *Module { return m.modules[digest] }
 
 // Modules returns all modules by digest.
 func (m *Machine) Modules() []*Module {
-	return sortedValues(m.modules, func(x *Module) string { return x.Digest })
+	return table.Values(m.modules, func(x *Module) string { return x.Digest })
 }
 
 // Session returns a live session with Running filled in, or nil.

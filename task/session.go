@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/taskrt/taskrt/task/table"
@@ -24,27 +23,16 @@ type held struct {
 	row *row
 }
 
-func bySeq(h held, seq uint64) int { return cmp.Compare(h.seq, seq) }
+func heldSeq(h held) uint64 { return h.seq }
 
 // take adds a lease. A later assignment has a higher number, so this nearly always appends.
-func (s *sessionRow) take(r *row, seq uint64) {
-	i, _ := slices.BinarySearchFunc(s.leases, seq, bySeq)
-	s.leases = slices.Insert(s.leases, i, held{seq, r})
-}
+func (s *sessionRow) take(r *row, seq uint64) { s.leases = table.Put(s.leases, held{seq, r}, heldSeq) }
 
-func (s *sessionRow) release(seq uint64) {
-	i, _ := slices.BinarySearchFunc(s.leases, seq, bySeq)
-	if i == 0 { // leases that were given first mostly end first
-		s.leases[0] = held{}
-		s.leases = s.leases[1:]
-		return
-	}
-	s.leases = slices.Delete(s.leases, i, i+1)
-}
+func (s *sessionRow) release(seq uint64) { s.leases = table.Drop(s.leases, seq, heldSeq) }
 
 // sessionsByID returns the rows in a deterministic order.
 func (m *Machine) sessionsByID() []*sessionRow {
-	return sortedValues(m.sessions, func(s *sessionRow) uint64 { return s.session.ID })
+	return table.Values(m.sessions, func(s *sessionRow) uint64 { return s.session.ID })
 }
 
 func (m *Machine) addSession(s *Session) *sessionRow {

@@ -2,9 +2,9 @@ package task
 
 import (
 	"cmp"
-	"github.com/taskrt/taskrt/task/access"
-	"maps"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/access"
 
 	"github.com/taskrt/taskrt/task/answers"
 	"github.com/taskrt/taskrt/task/audit"
@@ -205,8 +205,4 @@ func yieldAll[R Record](rs []R, yield func(Record) bool) bool {
 		}
 	}
 	return true
-}
-
-func sortedValues[K cmp.Ordered, V any](m map[K]V, key func(V) K) []V {
-	return slices.SortedFunc(maps.Values(m), func(a, b V) int { return cmp.Compare(key(a), key(b)) })
 }

@@ -1,9 +1,6 @@
 package task
 
-import (
-	"cmp"
-	"slices"
-)
+import "github.com/taskrt/taskrt/task/table"
 
 // What a namespace holds is derived and exact. Every record counts when it is entered and when it is left, so that
 // quotas and answers cost O(1). Payloads count by their bytes, and a blob counts in full each time that something
@@ -34,22 +31,15 @@ func (m *Machine) countFinals(n *namespaceRow, ever bool, more int64) {
 	}
 	was := n.finals > m.limits.Finals
 	n.finals += more
-	if is := n.finals > m.limits.Finals; is != was {
-		m.crowd(n, is)
+	switch is := n.finals > m.limits.Finals; {
+	case is && !was:
+		m.crowded = table.Put(m.crowded, n, spaceName)
+	case was && !is:
+		m.crowded = table.Drop(m.crowded, n.space.Name, spaceName)
 	}
 }
 
-// crowd keeps the list of namespaces with too many final tasks.
-func (m *Machine) crowd(n *namespaceRow, crowded bool) {
-	i, _ := slices.BinarySearchFunc(m.crowded, n, byNamespace)
-	if crowded {
-		m.crowded = slices.Insert(m.crowded, i, n)
-	} else {
-		m.crowded = slices.Delete(m.crowded, i, i+1)
-	}
-}
-
-func byNamespace(a, b *namespaceRow) int { return cmp.Compare(a.space.Name, b.space.Name) }
+func spaceName(n *namespaceRow) string { return n.space.Name }
 
 // countRecord counts a record in its namespace, and the blob that it needs.
 func (m *Machine) countRecord(x *StoreRecord, sign int64) {
@@ -123,7 +113,7 @@ func (n *namespaceRow) view() *Namespace {
 
 // Namespaces returns all namespaces by name, with their usage.
 func (m *Machine) Namespaces() []*Namespace {
-	rows := sortedValues(m.namespaces, func(n *namespaceRow) string { return n.space.Name })
+	rows := table.Values(m.namespaces, spaceName)
 	views := make([]*Namespace, len(rows))
 	for i, n := range rows {
 		views[i] = n.view()
