@@ -174,7 +174,9 @@ func (m *Machine) run(p *Proposal) Result {
 		panic(fmt.Sprintf("task: unknown command in entry %d", m.index))
 	}
 	r := refuse(LevelTooLow, "the cluster's feature level does not know the command yet")
-	if LevelOf(c) <= m.level {
+	if known := LevelOf(c) <= m.level; known && p.Caller.Look {
+		return steer(m, &p.Caller, c)
+	} else if known {
 		r = c.apply(m)
 	}
 	r.Index = m.index

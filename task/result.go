@@ -58,7 +58,8 @@ const (
 	MaintenanceRunning Code = "maintenance_running" // SPEC M1: Result.Task is the task whose attempt is the unfinished run
 	RunNotFound        Code = "run_not_found"       // supersede of a run that is not the unfinished one
 
-	TokenRevoked  Code = "token_revoked" // the access token of the command's caller holds no longer (SPEC A4)
+	TokenRevoked  Code = "token_revoked"      // the access token of the command's caller holds no longer (SPEC A4)
+	Forbidden     Code = access.CodeForbidden // the command's caller lacks a role for what the command is about (SPEC A5)
 	TokenExists   Code = access.CodeExists
 	TokenNotFound Code = access.CodeNotFound
 	TooManyTokens Code = access.CodeTooMany

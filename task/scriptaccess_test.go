@@ -18,7 +18,7 @@ import (
 //	tokens · opens SECRET... · audit [after=N]
 //	refused TOKEN/ROUTE[/NAMESPACE]... [count=N] [from=ADDRESS]
 //
-// Every command may have by=NUMBER or by=NUMBER/FROM/ROUTE/TARGET: its caller.
+// Every command may have by=NUMBER or by=NUMBER/FROM/ROUTE/TARGET: its caller. With look=1 Apply decides whether the caller may.
 
 func secret(s string) []byte {
 	return slices.Repeat([]byte(s), 32/max(len(s), 1))
@@ -35,6 +35,7 @@ func (a *args) caller() (c task.Caller) {
 		a.err = err
 	}
 	c.From, c.Route, c.Target = parts[1], parts[2], parts[3]
+	c.Look = a.number("look", 0) == 1
 	return c
 }
 

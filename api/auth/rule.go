@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/taskrt/taskrt/api"
@@ -109,7 +108,7 @@ func (r Rule) where(namespace, behavior string) string {
 	case Namespace:
 		return " in namespace " + namespace
 	case Behavior:
-		return fmt.Sprintf(" for behavior %.130s in namespace %s", behavior, namespace)
+		return access.ForBehavior(behavior, namespace)
 	case Whole:
 		return " for every behavior of namespace " + namespace
 	case Members, Everywhere:
@@ -147,11 +146,7 @@ func (r Rule) String() string {
 
 // Forbidden says which role is lacking, or that one of several is, and for what.
 func Forbidden(roles access.Roles, where string) *api.Error {
-	one := "the role "
-	if len(roles.Names()) > 1 {
-		one = "one of the roles "
-	}
-	return api.NewError(api.CodeForbidden, "this needs %s%s%s", one, roles, where)
+	return api.NewError(api.CodeForbidden, "%s", access.Lack(roles, where))
 }
 
 // Unauthenticated is the answer to a request without a token that holds. It does not say what is wrong with the token.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"strings"
 
@@ -22,6 +23,7 @@ func (s *symbols) caller(o Op) (c task.Caller) {
 			}
 		}
 	}
+	c.Look = o.Look
 	if o.Route {
 		c.From, c.Route, c.Target = "10.0.0.1", "POST /v1/"+o.Verb, strings.Repeat(o.ID, max(o.Long, 1))
 	}
@@ -38,7 +40,7 @@ func (s *symbols) access(o Op) task.Command {
 	}
 	switch o.Verb {
 	case "token":
-		c := task.CreateToken{Name: o.Name, Roles: uint64(o.Size), Behaviors: []string{"*"}, Hash: secret, TTL: o.Delay, Subject: o.Label}
+		c := task.CreateToken{Name: o.Name, Roles: uint64(o.Size), Behaviors: []string{cmp.Or(o.Behavior, "*")}, Hash: secret, TTL: o.Delay, Subject: o.Label}
 		if o.Group != "" {
 			c.Namespaces = []string{o.Group, "_system"}
 		}

@@ -176,7 +176,7 @@ func (g *generator) ops(r *Run) []Op {
 	case g.percent(18):
 		return g.plan(r)
 	}
-	o := g.by(g.command(r))
+	o := g.by(r, g.command(r))
 	if o.Verb != "assign" && o.Verb != "renew" && o.Verb != "tick" && g.percent(70) {
 		o = g.origin(o)
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/taskrt/taskrt/task"
@@ -17,6 +18,9 @@ func (g *generator) access(*Run) Op {
 		o.Verb, o.Size, o.Group = "token", int64(1+g.rng.IntN(63)), pick(g, []string{"*", "blue-*", "default"})
 		if g.percent(50) {
 			o.Delay = task.Millis(g.rng.Int64N(20_000))
+		}
+		if g.percent(50) {
+			o.Behavior = pick(g, behaviors)[:1] + "*"
 		}
 		if g.percent(10) {
 			o.Label = "corp/ann"
@@ -61,13 +65,17 @@ func (g *generator) refusals(*Run) Op {
 }
 
 // by says who asks for a command: mostly nobody in particular.
-func (g *generator) by(o Op) Op {
+func (g *generator) by(r *Run, o Op) Op {
 	if slices.Contains([]string{"assign", "renew", "tick", "open", "close", "crash"}, o.Verb) || !g.percent(15) {
 		return o
 	}
 	if o.By = pick(g, accessNames[:4]); g.percent(20) {
 		o.By = pick(g, []string{"root", "root", "nobody"})
 	}
+	if there := slices.Sorted(maps.Keys(r.model.Access)); len(there) > 0 && g.percent(50) {
+		o.By = pick(g, there)
+	}
+	o.Look = g.percent(50)
 	if o.Route = g.percent(30); o.Route && g.percent(4) {
 		o.Long = 300
 	}

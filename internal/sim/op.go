@@ -102,6 +102,7 @@ type Op struct {
 	By     string `json:"by,omitempty"`     // the caller: an access token's name, "root", or somebody unknown
 	Route  bool   `json:"route,omitempty"`  // the caller says from where and by which route
 	Long   int    `json:"long,omitempty"`   // how often it says on what
+	Look   bool   `json:"look,omitempty"`   // Apply decides whether the caller may
 
 	Module    string   `json:"module,omitempty"`
 	Behaviors []Policy `json:"behaviors,omitempty"`

@@ -36,6 +36,7 @@ func TestReaches(t *testing.T) {
 			if strings.HasPrefix(rs[i].Field, "caller.") {
 				seen["audit: "+rs[i].Field]++
 			}
+			seeLook(seen, p, rs[i], r.Machine().Audit())
 			if rs[i].Told {
 				seen["told"]++
 			}
@@ -124,6 +125,8 @@ var reach = []string{
 	"task.RevokeToken ", "task.RevokeToken token_not_found", "task.SetRoot ", "task.Submit token_revoked", "keyed token_revoked",
 	"task.NoteRefusals ", "task.NoteRefusals invalid_command", "audit: a change", "audit: a token that is gone", "audit: counted again", "audit: a record went",
 	"audit: too many refusals", "audit: caller.target",
+	"task.Cancel forbidden", "task.RetryTask forbidden", "task.Submit forbidden", "task.Txn forbidden", "task.Finish forbidden", "task.Beat forbidden",
+	"task.Snooze forbidden", "keyed forbidden", "looked at: recorded", "looked at: one's own",
 	"submit 0 created", "submit 0 existing", "submit 0 existing_other_params", "submit 2 updated", "submit 2 existing",
 	"submit 3 updated", "submit 3 existing", "submit 3 existing_other_params",
 	"task.Submit namespace_not_found", "task.Submit behavior_not_found", "task.Submit other_behavior",

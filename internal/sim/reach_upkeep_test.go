@@ -51,6 +51,20 @@ func seeAudit(seen map[string]int, view audit.View) {
 	}
 }
 
+// seeLook notes what became of a command for which Apply decides whether its caller may (SPEC A5), and whether it was recorded.
+func seeLook(seen map[string]int, p task.Proposal, r task.Result, view audit.View) {
+	if !p.Caller.Look || p.Caller.Route == "" || !task.Steers(p.Command) || r.Code != task.OK || r.Repeated {
+		return
+	}
+	for x := range view.After(0) {
+		if x.Index == r.Index {
+			seen["looked at: recorded"]++
+			return
+		}
+	}
+	seen["looked at: one's own"]++
+}
+
 // seeUpkeep notes the records of blobs and runs.
 func seeUpkeep(seen map[string]int, m *task.Machine, ts []*task.Task) {
 	for b := range m.Blobs("") {

@@ -3,6 +3,7 @@
 package access
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -45,6 +46,20 @@ func Role(name string) (Roles, bool) {
 	all := names()
 	i := slices.Index(all[:], name)
 	return 1 << max(i, 0), i >= 0
+}
+
+// Lack says in words that a role is lacking, or that one of several is, and for what.
+func Lack(roles Roles, where string) string {
+	one := "the role "
+	if len(roles.Names()) > 1 {
+		one = "one of the roles "
+	}
+	return "this needs " + one + roles.String() + where
+}
+
+// ForBehavior says in words for what a role is needed that is given by behavior.
+func ForBehavior(behavior, namespace string) string {
+	return fmt.Sprintf(" for behavior %.130s in namespace %s", behavior, namespace)
 }
 
 // Limits of a Grant.

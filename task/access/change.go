@@ -2,7 +2,8 @@ package access
 
 import "cmp"
 
-// Refusal says why a token cannot be made or changed: the code of the answer, the field, and why. The zero Refusal refuses nothing.
+// Refusal says why a token cannot be made or changed, or may not do what it asks for: the code of the answer, the field, and why. The zero Refusal
+// refuses nothing.
 type Refusal struct{ Code, Field, Why string }
 
 // The codes of refusals.
@@ -13,6 +14,8 @@ const (
 	CodeTooMany  = "too_many_tokens"
 
 	CodeSignInChanged = "sign_in_changed"
+	CodeForbidden     = "forbidden"
+	CodeNoNamespace   = "namespace_not_found"
 )
 
 // New returns the token that is made of x, which lacks what only the table knows: the number, and the name of the token that asked for it.

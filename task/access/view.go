@@ -6,6 +6,10 @@ type Caller struct {
 
 	// These say from where, by which route and on what a change is made that is recorded; else they are "".
 	From, Route, Target string
+
+	// Look says that the command is about tasks or operations that are there, and that Apply decides on them: whether the caller may change them
+	// (SPEC A5), and whether the audit has a record, which it has not if all of them are the caller's own (SPEC A8).
+	Look bool
 }
 
 // View reads a Table at an instant. It is good until the next write.

@@ -237,6 +237,10 @@ func TestOddIsLeftToTheLibrary(t *testing.T) {
 		"field of later":     {command: []byte{0x84, byte(kindSubmit), 0, 0, 0, 0xa1, 16, 5}, refused: true},
 		"field of a tick":    {command: []byte{0x84, byte(kindTick), 0, 0, 0, 0xa1, 1, 5}, refused: true},
 		"short envelope":     {command: []byte{0x83, byte(kindTick), 0, 0, 0xa0}, refused: true},
+		"look":               {command: []byte{0x87, byte(kindTick), 0, 0, 0, 0, 0x84, 2, 0x60, 0x60, 0x60, 1, 0xa0}},
+		"look of no kind":    {command: []byte{0x87, byte(kindTick), 0, 0, 0, 0, 0x84, 2, 0x60, 0x60, 0x60, 2, 0xa0}, refused: true},
+		"look that is none":  {command: []byte{0x87, byte(kindTick), 0, 0, 0, 0, 0x84, 2, 0x60, 0x60, 0x60, 0, 0xa0}, refused: true},
+		"longest envelope":   {command: []byte{0x88, byte(kindTick), 0, 0, 0, 0, 0x84, 2, 0x60, 0x60, 0x60, 1, 1, 0xa0}, refused: true},
 	} {
 		for _, after := range [][]byte{nil, tick} {
 			entry := append([]byte{version, 0x83, 0, 0, byte(1 + len(after)/len(tick))}, append(c.command, after...)...)

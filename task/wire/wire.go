@@ -128,26 +128,44 @@ type calledEnvelope struct {
 	Seq     uint64
 	Lowest  uint64
 	Body    uint64
-	Caller  struct {
-		_     struct{} `cbor:",toarray"`
-		Token uint64
-		From  string
-		Route string
-		To    string
-	}
+	Caller  caller
 }
 
-// keyedArray and calledArray are the first bytes of a keyedEnvelope and a calledEnvelope: arrays of five and six (RFC 8949, 3).
+// caller is a task.Caller but for Look, which is in the envelope.
+type caller struct {
+	_     struct{} `cbor:",toarray"`
+	Token uint64
+	From  string
+	Route string
+	To    string
+}
+
+// lookedEnvelope is a calledEnvelope of a command for which Apply decides whether the caller may (SPEC A5): another element more, which is 1.
+type lookedEnvelope struct {
+	_       struct{} `cbor:",toarray"`
+	Kind    uint64
+	Process uint64
+	Seq     uint64
+	Lowest  uint64
+	Body    uint64
+	Caller  caller
+	Look    uint64
+}
+
+// keyedArray, calledArray and lookedArray are the first bytes of a keyedEnvelope and so on: arrays of five, six and seven (RFC 8949, 3).
 const (
 	keyedArray  = 0x85
 	calledArray = 0x86
+	lookedArray = 0x87
 )
 
-// appendEnvelope writes what MarshalToBuffer writes for an envelope, a keyedEnvelope or a calledEnvelope.
+// appendEnvelope writes what MarshalToBuffer writes for an envelope, a keyedEnvelope, a calledEnvelope or a lookedEnvelope.
 func appendEnvelope(b []byte, kind uint64, o task.Origin, c *task.Caller) []byte {
 	called := *c != task.Caller{}
 	n := uint64(4)
 	switch {
+	case c.Look:
+		n = 7
 	case called:
 		n = 6
 	case o.Body != 0:
@@ -162,6 +180,9 @@ func appendEnvelope(b []byte, kind uint64, o task.Origin, c *task.Caller) []byte
 		b = head.AppendUint(head.Append(b, head.Array, 4), c.Token)
 		b = head.AppendText(head.AppendText(head.AppendText(b, c.From), c.Route), c.Target)
 	}
+	if c.Look {
+		b = head.AppendUint(b, 1)
+	}
 	return b
 }
 
@@ -170,7 +191,7 @@ func (r *reader) envelope(p *task.Proposal) (kind uint64) {
 	n := r.head(head.Array)
 	kind = r.uint()
 	p.Origin = task.Origin{Process: r.uint(), Seq: r.uint(), Lowest: r.uint()}
-	if n < 4 || n > 6 {
+	if n < 4 || n > 7 {
 		r.bad = true
 	}
 	if n > 4 {
@@ -179,6 +200,10 @@ func (r *reader) envelope(p *task.Proposal) (kind uint64) {
 	if n > 5 {
 		r.bad = r.bad || r.head(head.Array) != 4
 		p.Caller = task.Caller{Token: r.uint(), From: r.name(), Route: r.name(), Target: r.text()}
+	}
+	if n > 6 {
+		r.bad = r.bad || r.uint() != 1
+		p.Caller.Look = true
 	}
 	return kind
 }
@@ -196,6 +221,14 @@ func decodeEnvelope(b []byte, p *task.Proposal) (kind uint64, rest []byte, err e
 		rest, err = cborModes.strict.UnmarshalFirst(b, &e)
 		p.Origin = task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest, Body: e.Body}
 		p.Caller = task.Caller{Token: e.Caller.Token, From: e.Caller.From, Route: e.Caller.Route, Target: e.Caller.To}
+		return e.Kind, rest, err
+	case lookedArray:
+		var e lookedEnvelope
+		if rest, err = cborModes.strict.UnmarshalFirst(b, &e); err == nil && e.Look != 1 {
+			err = errors.New("a look is 1")
+		}
+		p.Origin = task.Origin{Process: e.Process, Seq: e.Seq, Lowest: e.Lowest, Body: e.Body}
+		p.Caller = task.Caller{Token: e.Caller.Token, From: e.Caller.From, Route: e.Caller.Route, Target: e.Caller.To, Look: true}
 		return e.Kind, rest, err
 	}
 	var e envelope

@@ -74,13 +74,15 @@ func proposals() []task.Proposal {
 	var ps []task.Proposal
 	for i, c := range commands() {
 		p := task.Proposal{Command: c, Origin: task.Origin{Process: uint64(i), Seq: 1 << 60, Lowest: uint64(i % 2)}}
-		switch i % 4 {
+		switch i % 5 {
+		case 4:
+			p.Caller = task.Caller{Token: uint64(i), Look: true}
 		case 1:
 			p.Origin.Body = uint64(i)
 		case 2:
 			p.Caller.Token = uint64(i)
 		case 3:
-			p.Caller = task.Caller{Token: 1 << 40, From: "10.0.0.1", Route: "POST /v1/tasks", Target: "t"}
+			p.Caller = task.Caller{Token: 1 << 40, From: "10.0.0.1", Route: "POST /v1/tasks", Target: "t", Look: i%2 == 0}
 		}
 		ps = append(ps, p)
 	}

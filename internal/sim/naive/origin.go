@@ -51,7 +51,7 @@ func (m *Model) asked(p task.Proposal, got task.Result) (r task.Result, kept boo
 	if no := m.turnedAway(p.Caller); no != "" {
 		return task.Result{Code: no}, false
 	}
-	return m.note(p.Caller, m.apply(p.Command, got)), true
+	return m.steered(p, got), true
 }
 
 // keyed handles a client's Idempotency-Key: the same request gets the same answers for an hour, whichever node brings it.
@@ -75,7 +75,7 @@ func (m *Model) keyed(p task.Proposal, got task.Result) task.Result {
 		k = &clientKey{body: o.Body, first: m.LeaseNow, answers: map[uint64]task.Result{}}
 		m.keys[o.Process] = k
 	}
-	r := m.note(p.Caller, m.apply(p.Command, got))
+	r := m.steered(p, got)
 	passing := []task.Code{task.BehaviorWasChanged, task.QuotaExceeded, task.BlobGone} // the same number is proposed again
 	if r.Index = m.index; !slices.Contains(passing, r.Code) {
 		k.answers[o.Seq] = r
