@@ -82,7 +82,7 @@ type Config struct {
 
 	// Caller says who asks for the commands that are proposed with a context (SPEC A4). nil: nobody is asked.
 	Caller func(context.Context) task.Caller
-	Called func(task.Caller, task.Command) task.Caller // completes the caller of a command that says by which route it came (SPEC A8)
+	Called func(task.Caller, task.Command) task.Caller // completes the caller by what the command is about (SPEC A5, A8)
 
 	wrapDisk func(diskStore) diskStore // for tests: a disk that fails
 	levelOf  func(task.Command) uint64 // for tests: commands of a level that is to come; default task.LevelOf

@@ -178,7 +178,7 @@ func (s *Store) proposeUntil(ctx context.Context, patient bool, bodies wire.Bodi
 		ps := build()
 		for i := range ps {
 			ps[i].Caller = by
-			if by.Route != "" && s.cfg.Called != nil {
+			if by != (task.Caller{}) && s.cfg.Called != nil {
 				ps[i].Caller = s.cfg.Called(by, ps[i].Command)
 			}
 		}

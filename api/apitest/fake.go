@@ -75,10 +75,13 @@ func NewFake() *Fake {
 
 // AddToken keeps an access token that may do everything, and returns its number: 2, 3 and so on. Calls that name it are carried out. It panics
 // if it cannot.
-func (f *Fake) AddToken(name string) uint64 {
+func (f *Fake) AddToken(name string) uint64 { return f.AddTokenFor(name, access.Everything()) }
+
+// AddTokenFor is AddToken for a token that may do what the grant says.
+func (f *Fake) AddTokenFor(name string, g access.Grant) uint64 {
 	hash := sha256.Sum256([]byte(name))
 	rs := f.store.apply([]task.Proposal{{Command: task.CreateToken{
-		Name: name, Roles: uint64(access.All), Namespaces: []string{"*"}, Behaviors: []string{"*"}, Hash: hash[:],
+		Name: name, Roles: uint64(g.Roles), Namespaces: g.Namespaces, Behaviors: g.Behaviors, Hash: hash[:],
 	}}})
 	if rs[0].Code != task.OK {
 		panic("apitest: " + rs[0].Message)
@@ -86,6 +89,12 @@ func (f *Fake) AddToken(name string) uint64 {
 	number := uint64(0)
 	f.store.Local(func(m *task.Machine) { number = m.Access().Named(name).Number })
 	return number
+}
+
+// Audited returns how many records the audit has made.
+func (f *Fake) Audited() (n uint64) {
+	f.store.Local(func(m *task.Machine) { n = m.Audit().Last() })
+	return n
 }
 
 func (f *Fake) open() (err error) {

@@ -134,6 +134,47 @@ func (c asking) ended(calls []under) {
 	}
 }
 
+// TestApplyDecides: what a token may change is decided where it is applied, whichever node was asked. The Service that is called here has no guard
+// in front of it (SPEC A5).
+func TestApplyDecides(t *testing.T) {
+	runAsking(t, 3, func(t *testing.T, c asking) {
+		c.external()
+		clerk := c.create(0, auth.CreateTokenRequest{Name: "clerk", Roles: []string{"submit"}})
+		c.everywhere(clerk, "")
+		ctx, cancel := c.Context(patience)
+		defer cancel()
+		far := c.SubmitRequest(1, api.SubmitRequest{Behavior: "ext"}).Task
+		for i := range c.Members {
+			by := c.as(ctx, i, clerk)
+			own, err := c.Node(i).Submit(by, api.SubmitRequest{Behavior: "ext"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, call := range map[string]func(id string) error{
+				"cancel": func(id string) error { _, err := c.Node(i).Cancel(by, "", id); return err },
+				"update": func(id string) error {
+					_, err := c.Node(i).Txn(by, api.TxnRequest{Update: []api.TxnUpdate{{ID: id, Labels: map[string]string{}}}})
+					return err
+				},
+			} {
+				if err := call(far.ID); api.CodeOf(err) != api.CodeForbidden {
+					t.Errorf("%s of another's task at %s: %v", what, c.Members[i].ID, err)
+				}
+				if err := call(own.Task.ID); err != nil {
+					t.Errorf("%s at %s: %v", what, c.Members[i].ID, err)
+				}
+			}
+			if err := c.Node(i).Remove(c.as(ctx, i, c.root), "", own.Task.ID); err != nil {
+				t.Errorf("the root token at %s: %v", c.Members[i].ID, err)
+			}
+		}
+		c.Agree()
+		if x, err := c.Node(0).Task(ctx, "", far.ID, api.GetOptions{}); err != nil || x.Rev != far.Rev {
+			t.Errorf("%+v, %v", x, err)
+		}
+	})
+}
+
 // external makes the behaviors of openCalls.
 func (c asking) external() {
 	c.t.Helper()

@@ -3,7 +3,6 @@ package access
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
@@ -71,7 +70,8 @@ func orDefault(namespace string) string { return cmp.Or(namespace, api.DefaultNa
 type kind func(r Records, namespace, id string) *Record
 
 // check returns an error if the caller has neither the role for a record nor created it. A record that is not there is not refused: the
-// Service says that it is not there.
+// Service says that it is not there. This is an early refusal, which spares the log a command. What the caller changes Apply looks at again
+// (task.Steers), because the ID may have gone to another record by then; and Apply leaves out of the audit what is the caller's own.
 func (x *guard) check(ctx context.Context, find kind, role access.Roles, namespace string, ids ...string) error {
 	p := auth.PrincipalOf(ctx)
 	if p == nil {
@@ -81,24 +81,19 @@ func (x *guard) check(ctx context.Context, find kind, role access.Roles, namespa
 	if err := in(ctx, auth.Namespace, role|access.Submit, namespace, ""); err != nil {
 		return err
 	}
-	trail := auth.TrailOf(ctx)
-	if role&auth.Audited == 0 {
-		trail = nil
+	if role&auth.Audited != 0 {
+		auth.TrailOf(ctx).Mark()
 	}
 	if p.Grant.Whole(role, namespace) {
-		x.marks(trail, p, find, namespace, ids)
 		return nil
 	}
-	others := false
 	var lacking *Record
 	err := x.look.Read(ctx, func(r Records) {
 		for _, id := range ids {
-			rec := find(r, namespace, id)
-			if rec != nil && !may(p, role, namespace, rec) {
+			if rec := find(r, namespace, id); rec != nil && !may(p, role, namespace, rec) {
 				lacking = rec
 				return
 			}
-			others = others || rec != nil && !own(p, namespace, rec)
 		}
 	})
 	if err != nil {
@@ -107,26 +102,7 @@ func (x *guard) check(ctx context.Context, find kind, role access.Roles, namespa
 	if lacking != nil {
 		return auth.Rule{Scope: auth.Behavior, Of: role}.Check(p, namespace, lacking.Behavior)
 	}
-	if others {
-		trail.Mark()
-	}
 	return nil
-}
-
-// marks says in the audit that a caller changes something by its role for a whole namespace, unless all of it is the caller's own. What this node
-// does not know could be anybody's.
-func (x *guard) marks(trail *auth.Trail, p *auth.Principal, find kind, namespace string, ids []string) {
-	if trail == nil || trail.Recorded() {
-		return
-	}
-	x.look.Local(func(r Records) {
-		if slices.ContainsFunc(ids, func(id string) bool {
-			rec := find(r, namespace, id)
-			return rec == nil || !own(p, namespace, rec)
-		}) {
-			trail.Mark()
-		}
-	})
 }
 
 // once returns a guard for one request of many parts: the node catches up now, and all parts are looked at in its own state. Who has every

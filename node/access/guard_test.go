@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -413,32 +414,47 @@ func TestNobodyAsked(t *testing.T) {
 	apitest.Run(t, func(t *testing.T) api.Service { return newSite(t).guarded })
 }
 
-// TestRecorded: a call says by which route it came if it is made with deploy, operate or admin, and not if it is about the caller's own
-// (SPEC A8). The rule that lets it pass decides.
+// TestRecorded: a call is recorded if it is made with deploy, operate or admin, and not if it is about the caller's own (SPEC A8). The rule that
+// lets it pass decides, where it is applied.
 func TestRecorded(t *testing.T) {
 	s := newSite(t)
+	stranger := s.AddToken("stranger")
+	made := 0
 	for _, use := range uses {
 		for _, c := range []struct {
-			behavior, roles, id string
+			behavior, roles, of string
 			recorded            bool
 		}{
-			{mine, "operate", "met-task", true}, {"*", "operate", "met-task", true}, {"*", "operate submit", "met-task", true},
-			{"*", "operate", "own-task", true}, {"*", "operate submit", "own-task", false}, {mine, "submit", "own-task", false},
-			{"*", "operate submit", "nothing-here", true}, {mine, "operate submit", "own-task", false},
+			{mine, "operate", "met", true}, {"*", "operate", "met", true}, {"*", "operate submit", "met", true},
+			{"*", "operate", "own", true}, {"*", "operate submit", "own", false}, {mine, "submit", "own", false},
+			{"*", "operate submit", "nobody", true}, {mine, "operate submit", "own", false}, {mine, "submit", "met", false},
 		} {
-			s.task("own-task", mine, caller)
-			s.task("met-task", mine, 3)
-			change := &auth.Trail{Route: "r"}
-			ctx := auth.WithTrail(as(t, c.behavior, strings.Fields(c.roles)...), change)
-			_ = use.call(ctx, s.guarded, c.id)
-			if want := c.recorded && use.role == "operate"; change.Recorded() != want {
-				t.Errorf("%s of %s with %s for %s: recorded: %t", use.name, c.id, c.roles, c.behavior, !want)
+			made++
+			ctx := as(t, c.behavior, strings.Fields(c.roles)...)
+			p := auth.PrincipalOf(ctx)
+			p.Number = s.AddTokenFor(fmt.Sprintf("token-%d", made), p.Grant)
+			id := fmt.Sprintf("%s-%d", c.of, made)
+			if creator := map[string]uint64{"own": p.Number, "met": stranger}[c.of]; creator != 0 {
+				s.creators[id] = creator
+				if _, err := s.Submit(auth.WithPrincipal(t.Context(), &auth.Principal{Number: creator}), api.SubmitRequest{ID: id, Behavior: mine}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := s.Audited()
+			_ = use.call(auth.WithTrail(ctx, &auth.Trail{Route: "r"}), s.guarded, id)
+			want := uint64(0)
+			if c.recorded && use.role == "operate" {
+				want = 1
+			}
+			if got := s.Audited() - before; got != want {
+				t.Errorf("%s of %s with %s for %s: %d records, want %d", use.name, id, c.roles, c.behavior, got, want)
 			}
 		}
 	}
-	change := &auth.Trail{Route: "r"}
+	s.task("met-task", mine, stranger)
+	before := s.Audited()
 	r := api.SubmitRequest{ID: "met-task", Behavior: mine, IfExists: "rerun"}
-	if _, err := s.guarded.Submit(auth.WithTrail(as(t, mine, "submit", "operate"), change), r); err != nil || !change.Recorded() {
-		t.Errorf("another's task runs again: %v, recorded: %t", err, change.Recorded())
+	if _, err := s.guarded.Submit(auth.WithTrail(as(t, mine, "submit", "operate"), &auth.Trail{Route: "r"}), r); err != nil || s.Audited() != before+1 {
+		t.Errorf("another's task runs again: %v, %d records", err, s.Audited()-before)
 	}
 }

@@ -8,19 +8,18 @@ import (
 	"github.com/taskrt/taskrt/task/audit"
 )
 
-// Called returns the caller of a command of a call. The call's caller says by which route it came if the call is recorded; then the command's says
-// on what it is, and fits the log. A command that only prepares others leaves no record.
+// Called returns the caller of a command of a call. Of what a token steers Apply decides whether the token may (SPEC A5). The call's caller says by
+// which route it came if the call is recorded; then the command's says on what it is, and fits the log. A command that only prepares others
+// leaves no record.
 func Called(by task.Caller, c task.Command) task.Caller {
+	out := task.Caller{Token: by.Token, Look: by.Token != 0 && task.Steers(c)}
 	if by.Route == "" {
-		return by
+		return out
 	}
-	target, ok := targetOf(c)
-	if !ok {
-		return task.Caller{Token: by.Token}
+	if target, ok := targetOf(c); ok {
+		out.From, out.Route, out.Target = audit.Cut(by.From, audit.MaxFrom), audit.Cut(by.Route, audit.MaxRoute), audit.Cut(target, audit.MaxTarget)
 	}
-	return task.Caller{
-		Token: by.Token, From: audit.Cut(by.From, audit.MaxFrom), Route: audit.Cut(by.Route, audit.MaxRoute), Target: audit.Cut(target, audit.MaxTarget),
-	}
+	return out
 }
 
 // targetOf says on what a command is: the namespace, "/" and what in it, or what belongs to no namespace. ok is false for a command that only

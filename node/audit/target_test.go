@@ -8,6 +8,20 @@ import (
 	"github.com/taskrt/taskrt/task/audit"
 )
 
+// steers says, by hand, of which of the commands of TestCalled Apply decides whether the caller may: they are about tasks or operations that are
+// there (SPEC A5).
+func steers(c task.Command) bool {
+	switch c := c.(type) {
+	case task.Cancel, task.Remove, task.RetryTask, task.CancelOperation, task.RetryOperation, task.RemoveOperation:
+		return true
+	case task.Submit:
+		return c.IfExists != task.Join && c.IfExists != task.Fail
+	case task.Txn:
+		return c.Updates != nil || c.Deletes != nil
+	}
+	return false
+}
+
 // TestCalled: what the log says of the caller of each command (SPEC A8).
 func TestCalled(t *testing.T) {
 	k := task.Key{Namespace: "team", ID: "task-1"}
@@ -31,11 +45,11 @@ func TestCalled(t *testing.T) {
 		{task.PutNamespace{Name: "team"}, "team/"}, {task.SetNamespaceStatus{Name: "team"}, "team/"}, {task.ImportRecords{Namespace: "team"}, "team/"},
 	} {
 		want := by
-		want.Target = c.target
+		want.Target, want.Look = c.target, steers(c.command)
 		if got := Called(by, c.command); got != want {
 			t.Errorf("%T: %+v", c.command, got)
 		}
-		if got := Called(task.Caller{Token: 3}, c.command); got != (task.Caller{Token: 3}) {
+		if got := Called(task.Caller{Token: 3}, c.command); got != (task.Caller{Token: 3, Look: want.Look}) {
 			t.Errorf("%T of a call that is not recorded: %+v", c.command, got)
 		}
 	}
@@ -43,6 +57,14 @@ func TestCalled(t *testing.T) {
 		if got := Called(by, c); got != (task.Caller{Token: 3}) {
 			t.Errorf("%T only prepares, or creates: %+v", c, got)
 		}
+	}
+	for _, c := range []task.Command{task.Finish{Key: k}, task.Beat{Key: k}, task.Snooze{Key: k}, task.Txn{Finishes: []task.Finish{{}}}, task.Txn{Depends: []task.TxnDepend{{}}}} {
+		if got := Called(task.Caller{Token: 3}, c); got != (task.Caller{Token: 3, Look: true}) {
+			t.Errorf("%T: %+v", c, got)
+		}
+	}
+	if got := Called(task.Caller{}, task.Cancel{Key: k}); got != (task.Caller{}) {
+		t.Errorf("the cluster itself: %+v", got)
 	}
 	long := strings.Repeat("ü", 200)
 	got := Called(task.Caller{From: long, Route: long}, task.RevokeToken{Name: long})
