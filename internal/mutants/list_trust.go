@@ -31,6 +31,10 @@ var trustMutants = []mutant{
 		Pkg: "./api/server", Run: "TestPagesGetNothing", Why: "A9: a refused request has its body read",
 	},
 	{
+		Name: "frames-on-trust", Dir: "raftstore/rpc", In: "readBody", Old: `min(n, pieceOnTrust)`, New: `n`,
+		Pkg: "./raftstore/rpc", Run: "TestAnnouncedBytesCostNothing", Why: "A9: thirteen bytes of a stranger cost 64 MiB",
+	},
+	{
 		Name: "trust-any-role", Dir: "trust", In: "proven", Old: `case p.Role:`, New: `case p.Role, mux.Worker:`,
 		Pkg: "./trust", Run: "TestRolesAreTheAuthoritys", Why: "A2: a worker secret makes certificates of nodes",
 	},

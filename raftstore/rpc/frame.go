@@ -20,6 +20,8 @@ import (
 const (
 	frameHead = 4 + 8 + 1
 	maxFrame  = 64 << 20
+	// pieceOnTrust is the most that a header of a frame alone makes this process allocate. A shorter body costs one allocation.
+	pieceOnTrust = 512 << 10
 )
 
 var errFrameSize = errors.New("raftstore: frame of invalid size")
@@ -39,9 +41,27 @@ func readFrame(r *bufio.Reader) (frame, error) {
 	if n < frameHead-4 || n > maxFrame {
 		return frame{}, fmt.Errorf("%w: %d", errFrameSize, n)
 	}
-	f := frame{id: binary.BigEndian.Uint64(h[4:12]), kind: h[12], body: make([]byte, n-(frameHead-4))}
-	_, err := io.ReadFull(r, f.body)
-	return f, err
+	body, err := readBody(r, int(n-(frameHead-4)))
+	return frame{id: binary.BigEndian.Uint64(h[4:12]), kind: h[12], body: body}, err
+}
+
+// readBody reads n bytes. Its memory grows with the bytes that have arrived, not with n: the peer has only announced n.
+func readBody(r io.Reader, n int) ([]byte, error) {
+	body := make([]byte, min(n, pieceOnTrust))
+	for have := 0; ; {
+		if _, err := io.ReadFull(r, body[have:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+		if have = len(body); have == n {
+			return body, nil
+		}
+		grown := make([]byte, min(n, 2*have))
+		copy(grown, body)
+		body = grown
+	}
 }
 
 // frameWriter writes frames to a connection. It never makes the caller wait for the peer. One goroutine writes the
