@@ -83,8 +83,12 @@ var trustMutants = []mutant{
 		Pkg: "./api/server/lobby", Run: "TestStrangersWaitInBounds", Why: "A9: strangers who say nothing to the API fill the memory",
 	},
 	{
-		Name: "lobby-oldest-of-all", Dir: "api/server/lobby", In: "order.Less", Old: `len(a) != len(b)`, New: `false`,
+		Name: "lobby-oldest-of-all", Dir: "api/server/lobby", In: "order.Less", Old: `a.weight != b.weight`, New: `false`,
 		Pkg: "./api/server/lobby", Run: "TestStrangersWaitInBounds", Why: "A9: a stranger's connections close those of others",
+	},
+	{
+		Name: "lobby-few-are-many", Dir: "api/server/lobby", In: "queue.add", Old: `a.weight = max(len(a.conns), q.few)`, New: `a.weight = len(a.conns) + q.few`,
+		Pkg: "./api/server/lobby", Run: "TestManyAddresses", Why: "A9: thousands of addresses shut out a client with two connections",
 	},
 	{
 		Name: "lobby-half-a-header-is-one", Dir: "api/server/lobby", In: "Lobby.Follow", Old: `case http.StateActive:`, New: `case http.StateNew, http.StateActive:`,

@@ -19,6 +19,7 @@ const (
 	maxWaiting = 1024
 	maxIdle    = 8192
 	maxOpen    = 32768
+	few        = 16 // an address with so many has no more than another
 )
 
 // Config says what the port is like.
@@ -65,7 +66,7 @@ type Lobby struct {
 func New(ln net.Listener, config Config) *Lobby {
 	l := &Lobby{
 		Listener: ln, config: config, pace: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-		waiting: maxWaiting, idle: maxIdle, open: openBound(openFiles(), max(config.Ports, 1)), queues: [2]*queue{newQueue(), newQueue()},
+		waiting: maxWaiting, idle: maxIdle, open: openBound(openFiles(), max(config.Ports, 1)), queues: [2]*queue{newQueue(few), newQueue(few)},
 	}
 	for r := range reasons {
 		l.dropped[r].LogTo(config.Log, "closed a connection to the port for clients; further ones of this minute are counted only")

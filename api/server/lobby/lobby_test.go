@@ -64,6 +64,7 @@ func serve(t *testing.T, waiting, idle, open int, handler http.HandlerFunc, body
 		s := newStreet()
 		l := New(s, Config{})
 		l.waiting, l.idle, l.open = waiting, idle, open
+		l.queues[Waiting].few, l.queues[Idle].few = 1, 1
 		server := &http.Server{Handler: handler, ConnState: l.Follow} //nolint:gosec // slow ones are what is tested
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = server.Serve(l) })
@@ -142,12 +143,13 @@ func TestStrangersWaitInBounds(t *testing.T) {
 	})
 }
 
-// TestManyAddresses: where no address has more than one, the oldest one goes.
+// TestManyAddresses: where no address has more than a few, the oldest one goes, and none of the client that has several.
 func TestManyAddresses(t *testing.T) {
-	serve(t, 4, 100, 100, ok, func(s *street, _ *Lobby) {
+	serve(t, 4, 100, 100, ok, func(s *street, l *Lobby) {
+		l.queues[Waiting].few = 3
 		var conns []net.Conn
 		for i := range 6 {
-			conns = append(conns, s.come("10.0.1."+strconv.Itoa(i)))
+			conns = append(conns, s.come("10.0.1."+strconv.Itoa(min(i, 3))))
 		}
 		synctest.Wait()
 		for i, c := range conns {

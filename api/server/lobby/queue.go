@@ -7,8 +7,10 @@ import (
 	"slices"
 )
 
-// queue holds connections by address. Its first address is the one with the most; among equals the one that has the oldest connection.
+// queue holds connections by address. Its first address is the one with the most; among equals the one that has the oldest connection. Those
+// that have few are equals: an honest client that opens several at once must not go before thousands of addresses with one each.
 type queue struct {
+	few       int
 	addresses map[string]*address
 	order     order
 	total     int
@@ -18,10 +20,12 @@ type queue struct {
 type address struct {
 	name  string
 	conns []*conn // by age, the oldest one first
-	at    int     // in order
+
+	weight int // how many, but at least few
+	at     int // in order
 }
 
-func newQueue() *queue { return &queue{addresses: map[string]*address{}} }
+func newQueue(few int) *queue { return &queue{few: few, addresses: map[string]*address{}} }
 
 func (q *queue) len() int { return q.total }
 
@@ -31,12 +35,13 @@ func (q *queue) add(c *conn) {
 	c.number = q.number
 	a := q.addresses[c.from]
 	if a == nil {
-		a = &address{name: c.from, conns: []*conn{c}}
+		a = &address{name: c.from, conns: []*conn{c}, weight: q.few}
 		q.addresses[c.from] = a
 		heap.Push(&q.order, a)
 		return
 	}
 	a.conns = append(a.conns, c)
+	a.weight = max(len(a.conns), q.few)
 	heap.Fix(&q.order, a.at)
 }
 
@@ -49,6 +54,7 @@ func (q *queue) remove(c *conn) {
 		return int(min(c.number-n, 1))
 	})
 	a.conns = slices.Delete(a.conns, i, i+1)
+	a.weight = max(len(a.conns), q.few)
 	q.total--
 	if len(a.conns) > 0 {
 		heap.Fix(&q.order, a.at)
@@ -74,11 +80,11 @@ func (o order) Len() int { return len(o) }
 
 // Less implements heap.Interface.
 func (o order) Less(i, j int) bool {
-	a, b := o[i].conns, o[j].conns
-	if len(a) != len(b) {
-		return len(a) > len(b)
+	a, b := o[i], o[j]
+	if a.weight != b.weight {
+		return a.weight > b.weight
 	}
-	return len(a) > 0 && a[0].number < b[0].number
+	return len(a.conns) > 0 && (len(b.conns) == 0 || a.conns[0].number < b.conns[0].number)
 }
 
 // Swap implements heap.Interface.
