@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,47 +119,11 @@ func TestClusterSecret(t *testing.T) {
 	nextFile, next := drawSecret(t)
 	c.trust(authorities(t, secret, nextFile)) // as clients must before the former secret goes
 	check := c.undisturbed()
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	var done [4]atomic.Int64
-	for i := range done {
-		wg.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				body := fmt.Sprintf(`{"behavior":"wordcount","id":"load-%d-%d","params":{"text":"a"}}`, i, n)
-				resp, err := c.http.Post(c.urls()[n%3]+"/v1/tasks?wait=1m", "application/json", strings.NewReader(body))
-				if err != nil || resp.StatusCode != http.StatusCreated {
-					t.Errorf("a submit during the rotation: %v, %v", resp, err)
-					return
-				}
-				resp.Body.Close()
-				done[i].Add(1)
-			}
-		})
-	}
-	progress := func() {
-		t.Helper()
-		var at [4]int64
-		for i := range done {
-			at[i] = done[i].Load()
-		}
-		c.eventually("all callers go on", func() bool {
-			for i := range done {
-				if done[i].Load() < at[i]+5 && !t.Failed() {
-					return false
-				}
-			}
-			return true
-		})
-	}
+	load := startLoad(t, c)
 	// edit writes a file anew and waits until everybody has read it.
 	edit := func(ps []*process, write func()) {
 		t.Helper()
-		progress()
+		load.progress()
 		times := make([]int, len(ps))
 		for i, p := range ps {
 			times[i] = p.says("read the keys again")
@@ -170,7 +132,7 @@ func TestClusterSecret(t *testing.T) {
 		for i, p := range ps {
 			c.eventually(p.id+" reads the keys again", func() bool { return p.says("read the keys again") > times[i] })
 		}
-		progress()
+		load.progress()
 	}
 	for _, lines := range []string{former + next, next + former} {
 		edit(c.nodes, func() { writeSecret(t, secret, lines) })
@@ -178,16 +140,16 @@ func TestClusterSecret(t *testing.T) {
 	edit(c.workers, func() { workerSecret(t, secret, derived) }) // of both: the worker is told before the former one goes
 	former0 := *c.token.Load()
 	c.prove(rootToken(t, nextFile))
-	progress()
+	load.progress()
 	edit(c.nodes, func() { writeSecret(t, secret, next) })
-	close(stop)
-	wg.Wait()
+	load.stop()
 	c.prove(former0)
 	if code, body := c.do(t.Context(), 0, "GET", "/v1/self", nil); code != http.StatusUnauthorized {
 		t.Errorf("the root token of the former secret: %d %s", code, body)
 	}
 	c.prove(rootToken(t, nextFile))
 	check()
+	load.allDone()
 	for _, p := range append(c.nodes, c.workers...) {
 		for _, text := range []string{former, next} {
 			if p.says(strings.TrimSpace(text)) > 0 {
