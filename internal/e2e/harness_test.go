@@ -197,6 +197,9 @@ func newClusterWith(t testing.TB, logStore string, env []string, extra ...string
 		c.trust(authorities(t, extra[i+1]))
 		c.prove(rootToken(t, extra[i+1]))
 	}
+	if i := slices.Index(extra, "--tls-cert"); i >= 0 { // its authority lies beside it
+		c.trust(filepath.Join(filepath.Dir(extra[i+1]), "ca.pem"))
+	}
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i+1)
 		p := &process{t: t, id: id, dir: t.TempDir(), http: freeAddr(t), env: env}

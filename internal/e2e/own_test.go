@@ -15,42 +15,73 @@ import (
 	"time"
 )
 
+// house is an authority of an operator's own, whose certificates lie in a directory: ca.pem, and NAME.pem and NAME.key for each name.
+type house struct {
+	t      *testing.T
+	dir    string
+	ca     *x509.Certificate
+	caKey  *ecdsa.PrivateKey
+	serial int64
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	h := &house{t: t, dir: t.TempDir()}
+	h.write("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	return h
+}
+
+// issue makes a certificate and its key, PEM. The first one is the authority's own.
+func (h *house) issue(c *x509.Certificate) (cert, key string) {
+	h.t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.serial++
+	c.SerialNumber, c.Subject, c.NotAfter = big.NewInt(h.serial), pkix.Name{CommonName: "house"}, time.Now().Add(time.Hour)
+	if h.ca == nil {
+		h.ca, h.caKey = c, private
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, h.ca, &private.PublicKey, h.caKey)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}))
+}
+
+// file is NAME with an ending.
+func (h *house) file(name string) string { return filepath.Join(h.dir, name) }
+
+func (h *house) write(name string, c *x509.Certificate) {
+	h.t.Helper()
+	cert, key := h.issue(c)
+	writeSecret(h.t, h.file(name+".pem"), cert)
+	writeSecret(h.t, h.file(name+".key"), key)
+}
+
+// peer is what a certificate says of a node or worker.
+func (h *house) peer(uri string) *x509.Certificate {
+	h.t.Helper()
+	u, err := url.Parse(uri)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &x509.Certificate{URIs: []*url.URL{u}, KeyUsage: x509.KeyUsageDigitalSignature}
+}
+
 // ownCertificates writes ca.pem, and for each ID its certificate and key, ID.pem and ID.key, as an operator would who has an authority.
 func ownCertificates(t *testing.T, uris map[string]string) (dir string) {
 	t.Helper()
-	dir = t.TempDir()
-	var ca *x509.Certificate
-	var caKey *ecdsa.PrivateKey
-	sign := func(name string, c *x509.Certificate) {
-		t.Helper()
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.SerialNumber, c.Subject, c.NotAfter = big.NewInt(1), pkix.Name{CommonName: "house"}, time.Now().Add(time.Hour)
-		if ca == nil {
-			ca, caKey = c, key
-		}
-		der, err := x509.CreateCertificate(rand.Reader, c, ca, &key.PublicKey, caKey)
-		if err != nil {
-			t.Fatal(err)
-		}
-		private, err := x509.MarshalPKCS8PrivateKey(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		writeSecret(t, filepath.Join(dir, name+".pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-		writeSecret(t, filepath.Join(dir, name+".key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
-	}
-	sign("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	h := newHouse(t)
 	for id, uri := range uris {
-		u, err := url.Parse(uri)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sign(id, &x509.Certificate{URIs: []*url.URL{u}, KeyUsage: x509.KeyUsageDigitalSignature})
+		h.write(id, h.peer(uri))
 	}
-	return dir
+	return h.dir
 }
 
 // TestWorkerWithoutSecret: beside certificates of one's own a secret vouches for the port for clients. A worker that has such a certificate and no
