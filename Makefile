@@ -2,11 +2,10 @@
 SHELL := /bin/bash
 GO ?= go
 TAGS := urfave_cli_no_docs
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 # Tests: `make vet` vets them; without symbols they link in half the time; many wait for processes, so four packages share two cores.
 LEAN := -tags $(TAGS) -vet=off -ldflags '-s -w' -p 4
-LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+LDFLAGS := -s -w -X main.commit=$(COMMIT)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 

@@ -34,7 +34,7 @@ func (p *program) newPlugin(c *cli.Context) error {
 	}
 	if lang.FetchesSDK() {
 		var err error
-		if data.SDK, data.Version, err = scaffold.FindSDK(c.String("sdk"), buildVersion().Version); err != nil {
+		if data.SDK, data.Version, err = scaffold.FindSDK(c.String("sdk"), buildVersion().module); err != nil {
 			return usagef(c, "%w", err)
 		}
 	}

@@ -1,17 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt"
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// version and commit are set by the linker of a release: -ldflags "-X main.version=v1.2.3 -X main.commit=…".
-var version, commit string // the linker can set nothing else
+// commit is set by the linker where a binary is built without its repository: -ldflags "-X main.commit=…".
+var commit string
 
 // versionInfo is what `taskrt version` prints.
 type versionInfo struct {
@@ -19,35 +21,27 @@ type versionInfo struct {
 	Commit  string `json:"commit"`
 	Go      string `json:"go"`
 	ABI     []int  `json:"abi"` // major versions of the guest interface that this binary runs
+
+	module string // the module's version if the go command has fetched it; else (devel), or a pseudo version
 }
 
-// buildVersion asks the linker's variables, then what the go command wrote into the binary.
+// buildVersion returns what this binary is, by the file VERSION and by what the go command wrote into it.
 func buildVersion() versionInfo {
-	v := versionInfo{Version: version, Commit: commit, Go: runtime.Version(), ABI: []int{abi.Version}}
-	info, ok := debug.ReadBuildInfo()
-	if ok && v.Version == "" {
-		v.Version = info.Main.Version
-	}
-	if ok && v.Commit == "" {
-		modified := ""
+	v := versionInfo{Version: taskrt.Version, Commit: commit, Go: runtime.Version(), ABI: []int{abi.Version}}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v.module = info.Main.Version
+		changes := ""
 		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				v.Commit = s.Value
-			case "vcs.modified":
-				if s.Value == "true" {
-					modified = "+changes"
-				}
+			switch {
+			case s.Key == "vcs.revision":
+				v.Commit = cmp.Or(commit, s.Value)
+			case s.Key == "vcs.modified" && s.Value == "true" && commit == "":
+				changes = "+changes"
 			}
 		}
-		v.Commit += modified
+		v.Commit += changes
 	}
-	if v.Version == "" {
-		v.Version = "(devel)"
-	}
-	if v.Commit == "" {
-		v.Commit = "unknown"
-	}
+	v.Commit = cmp.Or(v.Commit, "unknown")
 	return v
 }
 
