@@ -41,7 +41,7 @@ func (c Assign) apply(m *Machine) Result {
 	if s == nil {
 		return refuse(SessionNotFound, "the session has ended")
 	}
-	if m.drained[s.session.Node] {
+	if m.Drained(s.session.Node) {
 		return refuse(WorkerDrained, "the session's node is being drained")
 	}
 	r := c.waiting(m, m.now)

@@ -3,6 +3,8 @@ package task
 import (
 	"errors"
 	"testing"
+
+	"github.com/taskrt/taskrt/task/roster"
 )
 
 // crowded is a machine with a strict limit of one per key, external leases, a later task and a drained node.
@@ -88,7 +90,6 @@ func TestCheckSeesQueues(t *testing.T) {
 		"request of two": func(m *Machine) { m.accepts[acceptName{"x", "y", "z", "r"}] = []*row{get(m, "running")} },
 		"worker":         func(m *Machine) { m.acceptors["ann"]++ },
 		"worker lost":    func(m *Machine) { clear(m.acceptors) },
-		"drained":        func(m *Machine) { m.drained["n2"] = true },
 		"lease kind":     func(m *Machine) { rewrite(m, "running", func(t *Task) { t.Lease.TTL = 0 }) },
 		"grace":          func(m *Machine) { rewrite(m, "running", func(t *Task) { t.Lease.GraceEnd = 5 }) },
 		"given later":    func(m *Machine) { rewrite(m, "running", func(t *Task) { t.Lease.Given = 1 << 40 }) },
@@ -131,9 +132,9 @@ func TestRestoreOfQueues(t *testing.T) {
 
 func TestDrainedNodesAreBounded(t *testing.T) {
 	m := NewMachine()
-	for i := range maxDrained + 1 {
+	for i := range roster.MaxNodes + 1 {
 		r := first(m.Apply(Header{Index: uint64(i + 1), Term: 1}, []Proposal{{Command: DrainNode{Node: string(rune('a' + i)), Drain: true}}}))
-		if want := map[bool]Code{true: InvalidCommand}[i == maxDrained]; r[0].Code != want {
+		if want := map[bool]Code{true: InvalidCommand}[i == roster.MaxNodes]; r[0].Code != want {
 			t.Fatalf("node %d: %q", i, r[0].Code)
 		}
 	}

@@ -60,6 +60,7 @@ var (
 	_ Command = SetRoot{}            // 44
 	_ Command = NoteRefusals{}       // 45
 	_ Command = SetSignIn{}          // 46
+	_ Command = SetMember{}          // 47
 )
 
 // refuse returns the Result of a command that changes nothing.

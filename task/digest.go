@@ -31,6 +31,7 @@ const (
 	hashedAccess // of what is known besides the tokens: package access knows that it follows
 	hashedAudit
 	hashedAuditScalars // as hashedAccess, of package audit
+	hashedMember
 )
 
 // hasher hashes records.
@@ -61,12 +62,6 @@ func hashTask(t *Task) uint64 {
 	h.Word(t.CreatedRev)
 	h.Int(int64(t.CreatedAt))
 	h.fields(t, has)
-	return h.Sum()
-}
-
-func hashDrained(node string) uint64 {
-	h := newHasher(hashedDrained)
-	h.Str(node)
 	return h.Sum()
 }
 

@@ -6,24 +6,15 @@ type DrainNode struct {
 	Drain bool   `cbor:"2,keyasint,omitempty"`
 }
 
-// maxDrained bounds the set of drained nodes. It is far above any cluster. A name stays in the set until it is resumed,
-// whether or not a node of this name is there.
-const maxDrained = 1_000
-
 func (c DrainNode) apply(m *Machine) Result {
-	switch {
-	case c.Node == "":
+	if c.Node == "" {
 		return invalid("node", "a node has an ID")
-	case c.Drain == m.drained[c.Node]:
-		return Result{}
-	case !c.Drain:
-		m.sum -= hashDrained(c.Node)
-		delete(m.drained, c.Node)
-	case len(m.drained) >= maxDrained:
+	}
+	switch changed, full := m.roster.Drain(c.Node, c.Drain); {
+	case full:
 		return invalid("node", "more than 1,000 nodes are drained")
-	default:
-		m.sum += hashDrained(c.Node)
-		m.drained[c.Node] = true
+	case !changed:
+		return Result{}
 	}
 	for _, s := range m.sessions { // order-free: a number
 		switch {

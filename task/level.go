@@ -6,7 +6,7 @@ import "fmt"
 // cluster is raised to it, one by one, once all of its members know it. What Apply does for a log below a level never changes.
 const (
 	FirstLevel uint64 = 1
-	KnownLevel uint64 = 2
+	KnownLevel uint64 = 3
 )
 
 // RaiseLevel raises the cluster's feature level (SPEC C9). The leader proposes it when every member has known the level

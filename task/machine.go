@@ -10,6 +10,7 @@ import (
 	"github.com/taskrt/taskrt/task/bounds"
 	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/records"
+	"github.com/taskrt/taskrt/task/roster"
 	"github.com/taskrt/taskrt/task/store"
 	"github.com/taskrt/taskrt/task/table"
 )
@@ -29,7 +30,7 @@ type Machine struct {
 	modules   map[string]*Module
 	sessions  map[uint64]*sessionRow
 	workers   map[string]*sessionRow // by Session.Worker
-	drained   map[string]bool        // node IDs (SPEC L10)
+	roster    roster.Table           // whose workers are drained, who may vote
 	answers   answers.Table[Result]
 	records   map[string]*records.Set // of the TaskStore API, by namespace
 
@@ -108,7 +109,7 @@ func NewMachine(options ...Option) *Machine {
 		modules:   map[string]*Module{},
 		sessions:  map[uint64]*sessionRow{},
 		workers:   map[string]*sessionRow{},
-		drained:   map[string]bool{},
+		roster:    roster.NewTable(roster.Kinds{Drained: hashedDrained, Member: hashedMember}),
 		records:   map[string]*records.Set{},
 
 		namespaces: newNamespaces(),
@@ -195,7 +196,7 @@ func (m *Machine) extendSessions() {
 
 // total returns the sum over all records, including the records that the packages below task keep.
 func (m *Machine) total() uint64 {
-	return m.sum + m.blobs.Sum() + m.answers.Sum() + m.access.Sum() + m.audit.Sum()
+	return m.sum + m.blobs.Sum() + m.answers.Sum() + m.access.Sum() + m.audit.Sum() + m.roster.Sum()
 }
 
 // digestSum folds everything that is not in a record into the running digest.

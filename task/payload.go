@@ -8,21 +8,14 @@ import (
 )
 
 // MaxNamed bounds the blobs that one Payload names, besides the blob that it is.
-const MaxNamed = 1_000
+const MaxNamed = blobs.MaxNamed
 
 // Digests yields the blobs that the payload needs: the blob that it is, and the blobs that it names.
 func (p *Payload) Digests() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		b := p.Blobs
-		if b == nil || b.Content != "" && !yield(b.Content) {
-			return
-		}
-		for _, s := range b.Named {
-			if !yield(s) {
-				return
-			}
-		}
+	if p.Blobs == nil {
+		return blobs.Each("", nil)
 	}
+	return blobs.Each(p.Blobs.Content, p.Blobs.Named)
 }
 
 // Len returns how many bytes the payload has, wherever they are.
@@ -38,23 +31,8 @@ func (p *Payload) wrong() string {
 	if p.Encoding > Bytes {
 		return "unknown encoding"
 	}
-	b := p.Blobs
-	switch {
-	case b == nil:
-		return ""
-	case b.Content == "" && (b.Size != 0 || len(b.Named) == 0 || len(p.Data) == 0):
-		return "a payload that is no blob and names none has no blobs"
-	case b.Content != "" && (!blobs.ValidDigest(b.Content) || b.Size < 0 || len(p.Data) > 0):
-		return "a payload that is a blob has its digest, its size and no data"
-	case p.Encoding == None:
-		return "a payload with blobs has an encoding"
-	case len(b.Named) > MaxNamed:
-		return "a payload names at most 1000 blobs"
-	}
-	for i, s := range b.Named {
-		if !blobs.ValidDigest(s) || i > 0 && b.Named[i-1] >= s {
-			return "the blobs that a payload names are digests, sorted, each once"
-		}
+	if b := p.Blobs; b != nil {
+		return blobs.Wrong(b.Content, b.Size, b.Named, len(p.Data), p.Encoding == None)
 	}
 	return ""
 }

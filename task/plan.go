@@ -92,7 +92,7 @@ func (p *planner) task(r *row) *Task {
 // addSession takes up a free session that the machine knows.
 func (p *planner) addSession(i int, f *Free) {
 	s := p.m.sessions[f.Session]
-	if f.External != nil || s == nil || p.m.drained[s.session.Node] {
+	if f.External != nil || s == nil || p.m.Drained(s.session.Node) {
 		return
 	}
 	room := s.session.Slots - int64(len(s.leases))

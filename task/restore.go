@@ -67,10 +67,7 @@ func (r *restorer) take(record Record) error {
 			sessionID: h.SessionID, before: h.Before, limits: h.Limit, floor: h.Floor, level: h.Level,
 		}
 		m.boundAnswers()
-		for _, node := range h.Drained {
-			m.drained[node] = true
-			m.sum += hashDrained(node)
-		}
+		m.roster.Restore(h.Drained, h.Members)
 		return r.begin()
 	}
 	switch x := record.(type) {

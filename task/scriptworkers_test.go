@@ -72,6 +72,8 @@ func (s *script) workerCommand(a *args) task.Command {
 		return task.PauseBehavior{Namespace: a.text("ns", task.DefaultNamespace), Name: a.word(0), Paused: a.verb == "pause"}
 	case "drain":
 		return task.DrainNode{Node: a.word(0), Drain: a.text("off", "") == ""}
+	case "member":
+		return task.SetMember{Node: a.word(0), Vote: uint64(a.number("vote", 0)), Remove: a.text("remove", ""), Force: a.text("force", "") != ""}
 	}
 	if c := s.operationCommand(a); c != nil {
 		return c
@@ -90,6 +92,10 @@ func (s *script) lookAtWorkers(a *args) bool {
 			fmt.Fprintf(&s.out, "worker %s running=%d\n", w, workers[w])
 		}
 		fmt.Fprintln(&s.out, "drained", s.m.DrainedNodes())
+	case "members":
+		for _, x := range s.m.Roster().Members() {
+			fmt.Fprintf(&s.out, "%s vote=%d removed=%v force=%t index=%d\n", x.Node, x.Vote, x.Removed, x.Force, x.Index)
+		}
 	case "suspects":
 		fmt.Fprintln(&s.out, s.m.SuspectModules())
 	case "accepted":

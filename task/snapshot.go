@@ -73,6 +73,8 @@ type Head struct {
 
 	Audit  *AuditHead `cbor:"33,keyasint,omitempty"` // nil: nothing was ever recorded
 	SignIn *SignIn    `cbor:"34,keyasint,omitempty"` // nil: it was never set
+
+	Members []Member `cbor:"35,keyasint,omitempty"` // what is settled about nodes, by ID (SPEC C2)
 }
 
 // Process is one proposing process whose answers are kept (SPEC H4).
@@ -149,7 +151,7 @@ func (m *Machine) Freeze() *Frozen {
 		Processes: processes, Keys: keys, Answers: kept, Tasks: int64(m.store.Len()),
 		Records: m.counts.Records, Namespaces: int64(len(f.namespaces)), Operations: int64(len(f.operations)),
 		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.Len()), Runs: int64(len(f.runs)),
-		Floor: m.floor, Drained: m.DrainedNodes(), Level: m.level,
+		Floor: m.floor, Drained: m.DrainedNodes(), Members: m.roster.View().Members(), Level: m.level,
 		AccessTokens: int64(m.access.Len()), AccessLast: m.access.Last, AccessRev: m.access.Rev, RootOff: m.access.RootOff, SignIn: m.access.SignInHead(),
 		Audit: m.audit.Head(),
 	}

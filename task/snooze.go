@@ -44,7 +44,7 @@ func (c Snooze) apply(m *Machine) Result {
 	at := min(c.At, MaxTime)
 	if at <= 0 {
 		at = later(m.now, snoozeDefault)
-		if m.drained[m.task(r).Lease.Node] {
+		if m.Drained(m.task(r).Lease.Node) {
 			at = m.now // another worker can have the task now
 		}
 	}

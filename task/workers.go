@@ -2,7 +2,8 @@ package task
 
 import (
 	"maps"
-	"slices"
+
+	"github.com/taskrt/taskrt/task/roster"
 )
 
 // BehaviorStats counts the tasks of a behavior that are not final (SPEC J7). Every such task counts in exactly one
@@ -44,7 +45,10 @@ func (m *Machine) Queues(yield func(namespace, name string, s BehaviorStats) boo
 func (m *Machine) ExternalWorkers() map[string]int64 { return maps.Clone(m.acceptors) }
 
 // Drained reports whether the workers of a node get no new tasks (SPEC L10).
-func (m *Machine) Drained(node string) bool { return m.drained[node] }
+func (m *Machine) Drained(node string) bool { return m.roster.Drained(node) }
 
 // DrainedNodes returns the nodes for which Drained is true, by ID.
-func (m *Machine) DrainedNodes() []string { return slices.Sorted(maps.Keys(m.drained)) }
+func (m *Machine) DrainedNodes() []string { return m.roster.DrainedNodes() }
+
+// Roster returns what is settled about nodes (SPEC C2).
+func (m *Machine) Roster() roster.View { return m.roster.View() }

@@ -29,9 +29,9 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "the leader would propose refused assignments for ever"},
 	{Name: "task-pause-ignored", Dir: "task", In: "behaviorRow.allowance", Old: "open: !b.behavior.Paused &&", New: "open:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a paused behavior's tasks would be planned (L10)"},
-	{Name: "task-drain-ignored", Dir: "task", In: "Assign.apply", Old: "if m.drained[s.session.Node] {", New: "if m.drained[\"\"] {",
+	{Name: "task-drain-ignored", Dir: "task", In: "Assign.apply", Old: "if m.Drained(s.session.Node) {", New: "if m.Drained(\"\") {",
 		Pkg: "./task", Run: "TestScripts$", Why: "a drained node would get tasks (L10)"},
-	{Name: "task-drain-lost-in-snapshots", Dir: "task", In: "restorer.take", Old: "m.drained[node] = true", New: "",
+	{Name: "task-drain-lost-in-snapshots", Dir: "task/roster", In: "Table.Restore", Old: "t.Drain(node, true)", New: "_ = node",
 		Pkg: "./task", Run: "TestScripts$", Why: "a restored node would plan for drained ones"},
 
 	// External leases (section 8).

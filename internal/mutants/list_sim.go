@@ -74,7 +74,7 @@ var simMutants = []mutant{
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "new params would be limited by the key of the old ones (L11)"},
 	{Name: "sim-resumed-twice", Dir: "task", In: "PauseBehavior.apply", Old: "if b.behavior.Paused == c.Paused {", New: "if b.behavior.Paused && c.Paused {",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a repeated resume would make every submit be validated again"},
-	{Name: "sim-drain-twice", Dir: "task", In: "DrainNode.apply", Old: "case c.Drain == m.drained[c.Node]:", New: "case c.Drain && m.drained[c.Node]:",
+	{Name: "sim-drain-twice", Dir: "task/roster", In: "Table.Drain", Old: "case drain == t.drained[node]:", New: "case drain && t.drained[node]:",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "the digest would lose what it never had"},
 
 	// Transactions (X1).

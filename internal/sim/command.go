@@ -113,6 +113,8 @@ func (s *symbols) command(o Op) task.Command {
 		return task.CloseSession{Session: s.session(o)}
 	case "drain":
 		return task.DrainNode{Node: o.Node, Drain: o.On}
+	case "member":
+		return task.SetMember{Node: o.Node, Vote: o.Hello, Remove: o.Name, Force: o.On}
 	case "tick":
 		return task.Tick{}
 	}

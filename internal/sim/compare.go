@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/taskrt/taskrt/task"
@@ -126,6 +127,16 @@ func (r *Run) compareRest() error {
 	}
 	if got, want := m.DrainedNodes(), slices.Sorted(maps.Keys(r.model.Drained)); !slices.Equal(got, want) {
 		return fmt.Errorf("drained: %v, want %v", got, want)
+	}
+	members := m.Roster().Members()
+	for _, x := range members {
+		x.Index = 0
+		if want := r.model.Members[x.Node]; !reflect.DeepEqual(x, want) {
+			return fmt.Errorf("member %s: %+v, want %+v", x.Node, x, want)
+		}
+	}
+	if len(members) != len(r.model.Members) {
+		return fmt.Errorf("%d members, want %d", len(members), len(r.model.Members))
 	}
 	return nil
 }

@@ -107,3 +107,15 @@ func (g *generator) drain(r *Run) Op {
 	}
 	return o
 }
+
+// member settles something about one of three nodes, often again.
+func (g *generator) member(*Run) Op {
+	o := Op{Verb: "member", Node: fmt.Sprintf("node-%d", g.rng.IntN(3)), Hello: uint64(1 + g.rng.IntN(2)), On: g.percent(20)}
+	if g.percent(50) {
+		o.Name = fmt.Sprintf("instance-%d", g.rng.IntN(30))
+	}
+	if g.percent(3) {
+		o.Node = ""
+	}
+	return o
+}

@@ -56,6 +56,7 @@ const (
 	kindSetRoot            uint64 = 44
 	kindNoteRefusals       uint64 = 45
 	kindSetSignIn          uint64 = 46
+	kindSetMember          uint64 = 47
 )
 
 func kindOf(c task.Command) (uint64, error) {
@@ -152,6 +153,8 @@ func kindOf(c task.Command) (uint64, error) {
 		return kindNoteRefusals, nil
 	case task.SetSignIn:
 		return kindSetSignIn, nil
+	case task.SetMember:
+		return kindSetMember, nil
 	}
 	return 0, fmt.Errorf("%w: %T (commands are values, not pointers)", ErrUnknownCommand, c)
 }
@@ -251,6 +254,8 @@ func decodeCommand(kind uint64, b []byte) (task.Command, []byte, error) {
 		return decode[task.NoteRefusals](b)
 	case kindSetSignIn:
 		return decode[task.SetSignIn](b)
+	case kindSetMember:
+		return decode[task.SetMember](b)
 	}
 	return nil, nil, fmt.Errorf("%w: number %d", ErrUnknownCommand, kind)
 }

@@ -37,6 +37,8 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 		return m.behavior(c, got)
 	case task.DrainNode: // L10
 		return m.drain(c)
+	case task.SetMember: // C2
+		return m.setMember(c)
 	case task.Txn: // X1
 		return m.txn(c, got)
 	case task.StoreUpdate: // X2

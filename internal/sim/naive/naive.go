@@ -24,6 +24,7 @@ type Model struct {
 	Modules        map[string]*task.Module
 	Spaces         map[string]*task.Namespace
 	Drained        map[string]bool              // node IDs (L10)
+	Members        map[string]task.Member       // by node ID, without their index (C2)
 	Records        map[uint64]*task.StoreRecord // of the TaskStore (X2)
 	Halted         map[uint64]bool              // tokens that died in this entry other than by their worker's own report
 	Jitter         map[task.Key][2]task.Time    // bounds of not_before, where the machine's hash decides
@@ -98,7 +99,7 @@ func New(limits Limits) *Model {
 		Spaces: spaces, Operations: map[task.Key]*task.Operation{}, Instances: map[instance]int64{}, Blobs: map[string]*task.Blob{},
 		born: map[task.Key]int{}, written: map[task.Key]int{}, bornOps: map[task.Key]int{}, retried: map[task.Key]int{},
 		Tasks: map[task.Key]*task.Task{}, Sessions: map[uint64]task.Session{}, Behaviors: map[task.Key]*task.Behavior{},
-		Modules: map[string]*task.Module{}, Drained: map[string]bool{}, Records: map[uint64]*task.StoreRecord{},
+		Modules: map[string]*task.Module{}, Drained: map[string]bool{}, Members: map[string]task.Member{}, Records: map[uint64]*task.StoreRecord{},
 		Access: map[string]*task.AccessToken{}, Jitter: map[task.Key][2]task.Time{}, limits: limits, finishes: map[task.Key]string{},
 		processes: map[uint64]*process{}, keys: map[uint64]*clientKey{},
 	}

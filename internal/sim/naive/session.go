@@ -108,3 +108,27 @@ func (m *Model) drain(c task.DrainNode) task.Result {
 	}
 	return task.Result{Changed: was != c.Drain}
 }
+
+// setMember is C2: whether a node may vote is settled, and that an instance of it never comes back.
+func (m *Model) setMember(c task.SetMember) task.Result {
+	if c.Node == "" || c.Vote < 1 || c.Vote > 2 || c.Vote == 1 && c.Remove != "" {
+		return task.Result{Code: task.InvalidCommand}
+	}
+	x := m.Members[c.Node]
+	adds := c.Remove != "" && !slices.Contains(x.Removed, c.Remove)
+	if uint64(x.Vote) == c.Vote && !adds && (x.Force || !c.Force) {
+		return task.Result{}
+	}
+	next := task.Member{Node: c.Node, Vote: 1, Removed: slices.Clone(x.Removed), Force: c.Force}
+	if c.Vote == 2 {
+		next.Vote = 2
+	}
+	if adds {
+		next.Removed = append(next.Removed, c.Remove)
+	}
+	if len(next.Removed) > 16 {
+		next.Removed = next.Removed[1:]
+	}
+	m.Members[c.Node] = next
+	return task.Result{Changed: true}
+}

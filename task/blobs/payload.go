@@ -1,0 +1,44 @@
+package blobs
+
+import (
+	"fmt"
+	"iter"
+)
+
+// MaxNamed bounds the blobs that one payload names, besides the blob that it is.
+const MaxNamed = 1_000
+
+// Wrong says what is wrong with the blobs of a payload: content is the blob that it is, of size bytes, or ""; named are those that it names.
+// data is how many bytes it has beside them, and none says that they have no encoding. It returns "" if nothing is wrong.
+func Wrong(content string, size int64, named []string, data int, none bool) string {
+	switch {
+	case content == "" && (size != 0 || len(named) == 0 || data == 0):
+		return "a payload that is no blob and names none has no blobs"
+	case content != "" && (!ValidDigest(content) || size < 0 || data > 0):
+		return "a payload that is a blob has its digest, its size and no data"
+	case none:
+		return "a payload with blobs has an encoding"
+	case len(named) > MaxNamed:
+		return fmt.Sprintf("a payload names at most %d blobs", MaxNamed)
+	}
+	for i, s := range named {
+		if !ValidDigest(s) || i > 0 && named[i-1] >= s {
+			return "the blobs that a payload names are digests, sorted, each once"
+		}
+	}
+	return ""
+}
+
+// Each yields the blobs of a payload: the one that it is, unless that is "", and those that it names.
+func Each(content string, named []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if content != "" && !yield(content) {
+			return
+		}
+		for _, s := range named {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
