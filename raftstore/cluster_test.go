@@ -80,13 +80,19 @@ func eachLogStore(t *testing.T, f func(t *testing.T, c *cluster)) {
 // bubble runs f with a cluster in virtual time, and closes the cluster at the end.
 func bubble(t *testing.T, f func(t *testing.T, c *cluster)) {
 	t.Helper()
+	bubbleFor(t, 15*time.Minute, f)
+}
+
+// bubbleFor is bubble for a test that takes so long in virtual time.
+func bubbleFor(t *testing.T, longest time.Duration, f func(t *testing.T, c *cluster)) {
+	t.Helper()
 	dir := memdir.New(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{t: t, dir: dir, net: memnet.New(), nodes: map[string]*member{}, logs: logstore.Kind(*logStore)}
 		defer c.close()
 		// Heartbeats keep virtual time going. A test that waits for something that never happens would hang and not show
 		// where.
-		hung := time.AfterFunc(15*time.Minute, func() { panic("the test waits for something that does not happen") })
+		hung := time.AfterFunc(longest, func() { panic("the test waits for something that does not happen") })
 		defer hung.Stop()
 		f(t, c)
 	})

@@ -38,9 +38,9 @@ type digestReply struct {
 func (s *Store) answerDigest(q digestRequest) digestReply {
 	a := digestReply{Applied: s.fsm.appliedIndex(), Stopped: s.failure() != nil, Level: s.cfg.KnownLevel, Hold: s.cfg.HoldLevel}
 	if q.At == 0 {
-		a.Digest, a.Found = s.ring.latest(), true
+		a.Digest, a.Found = s.ring.Latest(), true
 	} else {
-		a.Digest, a.Found = s.ring.at(q.At)
+		a.Digest, a.Found = s.ring.At(q.At)
 	}
 	return a
 }
@@ -57,7 +57,7 @@ func (s *Store) compareDigests(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		latest := s.ring.latest()
+		latest := s.ring.Latest()
 		if latest.Index == compared && undecided == 0 {
 			continue // idle: nothing is sent
 		}
@@ -88,8 +88,8 @@ func (s *Store) findDifference(ctx context.Context) (differs uint64, complete bo
 		if err != nil || a.Stopped || a.Digest.Index == 0 {
 			continue // when the member is back entries follow, and with them the next comparison
 		}
-		own, ok := s.ring.at(a.Digest.Index)
-		if !ok || own.Index < s.ring.latest().Index {
+		own, ok := s.ring.At(a.Digest.Index)
+		if !ok || own.Index < s.ring.Latest().Index {
 			complete = false
 		}
 		if ok && own.Sum != a.Digest.Sum {
@@ -118,7 +118,7 @@ func (s *Store) health(ctx context.Context, identity string) (members.Health, er
 // vote collects the digests at index, and stops the members that differ from the majority. It reports whether this
 // node's part is over. With last all members stop if there is no majority.
 func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
-	own, ok := s.ring.at(index)
+	own, ok := s.ring.At(index)
 	if !ok {
 		return false
 	}
@@ -185,10 +185,10 @@ func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 // nobody knows which state is right. At an index the node believes it only if it holds another digest itself.
 func (s *Store) toldDiverged(d task.Digest) {
 	if d.Index != 0 {
-		own, ok := s.ring.at(d.Index)
+		own, ok := s.ring.At(d.Index)
 		if !ok || own.Sum == d.Sum {
 			return
 		}
 	}
-	s.fail(fmt.Errorf("%w: index %d, digest %016x", ErrDiverged, d.Index, s.ring.latest().Sum))
+	s.fail(fmt.Errorf("%w: index %d, digest %016x", ErrDiverged, d.Index, s.ring.Latest().Sum))
 }

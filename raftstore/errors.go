@@ -41,6 +41,7 @@ var (
 	ErrDiskFailed  = guard.ErrDiskFailed
 	ErrDiskStalled = guard.ErrDiskStalled
 	ErrDuplicateID = members.ErrDuplicateID
+	ErrRemoved     = members.ErrRemoved
 )
 
 // classify says, from raft's answer to an Apply, whether the entry may be in a log

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/digests"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
 )
@@ -21,7 +22,7 @@ import (
 type fsm struct {
 	fatal    func(error)
 	hub      *hub
-	ring     *digestRing
+	ring     *digests.Ring
 	durable  func(*raft.Log) error // returns once the entry is on this node's disk
 	onCommit func(index uint64)    // told of an entry that is about to be applied; must not block
 	onConfig func()                // told that the set of members has changed; must not block
@@ -33,6 +34,7 @@ type fsm struct {
 
 	mu      sync.RWMutex
 	machine *task.Machine
+	settled uint64 // index of the last entry that settled something about a member
 	applied uint64 // the last entry that is in the machine; configurations count, raft's own no-ops do not
 	stopped bool   // an entry could not be applied: from here on no entry is applied, and no snapshot is taken
 	waits   []wait
@@ -81,7 +83,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 		f.fatal(fmt.Errorf("%w: index %d: %w", ErrBadEntry, l.Index, err))
 		return errStopped
 	}
-	f.ring.add(digest)
+	f.ring.Add(digest)
 	f.hub.publish(events)
 	f.onBytes()
 	return results
@@ -131,11 +133,16 @@ func (f *fsm) StoreConfiguration(index uint64, _ raft.Configuration) {
 	f.onConfig()
 }
 
-// leveled tells of the machine's feature level if it has changed, under mu.
+// leveled tells of the machine's feature level, and of what is settled about members, if it has changed, under mu.
 func (f *fsm) leveled() {
+	if at := f.machine.Roster().Last(); at != f.settled {
+		f.settled = at
+		f.onConfig()
+	}
 	if level := f.machine.Level(); level != f.level.Load() {
 		f.level.Store(level)
 		f.onLevel()
+		f.onConfig() // from a level on, more is settled about members
 	}
 }
 
@@ -235,7 +242,7 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	f.grown, f.lastSnap = logSize{}, counted.n
 	f.reached(applied)
 	f.mu.Unlock()
-	f.ring.reset(machine.Digest())
+	f.ring.Reset(machine.Digest())
 	f.hub.cut(true)
 	f.onConfig()
 	return nil

@@ -141,8 +141,8 @@ func (s *Store) lead(ctx context.Context, t *termState) error {
 	s.announce(Leadership{Leading: true, Term: t.term})
 	s.wg.Go(func() { s.batch.run(ctx, stamp) })
 	s.wg.Go(func() { s.compareDigests(ctx) })
-	s.wg.Go(func() { s.members.Promote(ctx) })
-	s.wg.Go(func() { s.raiseLevel(ctx) })
+	s.wg.Go(func() { s.changes.Manage(ctx) })
+	s.wg.Go(func() { raiseLevel(ctx, s) })
 	<-ctx.Done()
 	return nil
 }
@@ -250,23 +250,5 @@ func (s *Store) Transfer(ctx context.Context) error {
 	if s.leadingTerm() == 0 {
 		return ErrNotLeader
 	}
-	var err error
-	for range 3 {
-		done := make(chan error, 1)
-		go func() { done <- s.raft.Ask(s.raft.LeadershipTransfer) }()
-		select {
-		case err = <-done:
-		case <-ctx.Done():
-			return fmt.Errorf("raftstore: transfer: %w", ctx.Err())
-		}
-		if err == nil || s.raft.State() != raft.Leader {
-			return nil
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("raftstore: transfer: %w", ctx.Err())
-		}
-	}
-	return fmt.Errorf("raftstore: transfer: %w", err)
+	return s.changes.HandOver(ctx, "")
 }

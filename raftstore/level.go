@@ -51,7 +51,7 @@ func reachesLevel(ctx context.Context, s *Store, level uint64) bool {
 const levelAfter = 10 * time.Minute
 
 // raiseLevel raises the level while this node leads, when the time has come.
-func (s *Store) raiseLevel(ctx context.Context) {
+func raiseLevel(ctx context.Context, s *Store) {
 	s.members.RaiseLevel(ctx, func(ctx context.Context, level uint64) error {
 		_, err := s.ProposeLocal(ctx, task.RaiseLevel{Level: level})
 		return err

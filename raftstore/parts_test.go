@@ -3,7 +3,6 @@ package raftstore
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"os"
 	"slices"
 	"testing"
@@ -145,30 +144,6 @@ func TestChunks(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestDigestRing(t *testing.T) {
-	r := newDigestRing()
-	if _, ok := r.at(1); ok || r.latest() != (task.Digest{}) {
-		t.Fatal("an empty ring remembers")
-	}
-	for i := range uint64(ringSize + 100) {
-		r.add(task.Digest{Index: 2 * (i + 1), Sum: i}) // indexes have gaps
-	}
-	last := uint64(2 * (ringSize + 100))
-	for _, tc := range []struct {
-		index uint64
-		ok    bool
-	}{{last, true}, {last - 1, false}, {last - 2*(ringSize-1), true}, {last - 2*ringSize, false}, {last + 2, false}, {math.MaxUint64, false}} {
-		d, ok := r.at(tc.index)
-		if ok != tc.ok || (ok && (d.Index != tc.index || d.Sum != tc.index/2-1)) {
-			t.Errorf("at(%d) = %v, %v", tc.index, d, ok)
-		}
-	}
-	r.reset(task.Digest{Index: 7, Sum: 1})
-	if _, ok := r.at(last); ok || r.latest().Index != 7 {
-		t.Fatal("reset does not forget")
-	}
 }
 
 // TestLaggingSubscriber: a lagging subscriber is cut off and knows it. The other subscribers and Apply do not notice.

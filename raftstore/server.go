@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/taskrt/taskrt/raftstore/change"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
@@ -79,6 +80,8 @@ func (h handler) Answer(ctx context.Context, from string, kind byte, body []byte
 		return rpc.Handle(body, func(d task.Digest) (struct{}, error) { s.toldDiverged(d); return struct{}{}, nil })
 	case rpc.KindTerm:
 		return rpc.Handle(body, func(struct{}) (termReply, error) { return termReply{s.raft.CurrentTerm()}, s.failure() })
+	case rpc.KindTransfer:
+		return rpc.Handle(body, func(q change.TransferRequest) (struct{}, error) { return struct{}{}, s.changes.HandOver(ctx, q.To) })
 	}
 	return s.members.Answer(ctx, from, kind, body)
 }

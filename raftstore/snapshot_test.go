@@ -84,8 +84,8 @@ func TestRestartFromSnapshot(t *testing.T) {
 			t.Errorf("a partial snapshot stays for ever: %v", err)
 		}
 		c.leader()
-		c.await("all is back", func() bool { return s.ring.latest().Index > before.Index })
-		if d, ok := s.ring.at(before.Index); !ok || d != before {
+		c.await("all is back", func() bool { return s.ring.Latest().Index > before.Index })
+		if d, ok := s.ring.At(before.Index); !ok || d != before {
 			t.Fatalf("digest %v at the former end, was %v", d, before)
 		}
 		if !c.has(s, "task-299") || !c.has(s, "task-0") {
@@ -102,6 +102,7 @@ func TestSnapshotOfIdleCluster(t *testing.T) {
 		leader := c.leader()
 		c.activate(leader.store)
 		c.start(c.add("n4", nil), 3, leader.addr)
+		c.approve("n4")
 		c.await("promotion", func() bool { return c.nodes["n4"].store.Status().Role == RoleFollower })
 		f := c.followers(leader)[0]
 		if err := f.store.WaitIndex(ctxFor(t, time.Minute), leader.store.raft.LastIndex()); err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/raftstore/change"
+	"github.com/taskrt/taskrt/raftstore/digests"
 	"github.com/taskrt/taskrt/raftstore/guard"
 	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/raftstore/rpc"
@@ -27,10 +29,11 @@ type Store struct {
 
 	book    *members.Book
 	members *members.Members
+	changes *change.Changes
 	raft    *guard.Raft
 	fsm     *fsm
 	hub     *hub
-	ring    *digestRing
+	ring    *digests.Ring
 	batch   *batcher
 	origins *origins
 	reads   *readRounds
@@ -80,7 +83,7 @@ func Open(c Config) (*Store, error) {
 	}
 	s := &Store{
 		cfg: cfg, identity: book.Me().Identity(), book: book,
-		log: cfg.Logger, hub: newHub(), ring: newDigestRing(), origins: newOrigins(cfg.Clock),
+		log: cfg.Logger, hub: newHub(), ring: digests.New(), origins: newOrigins(cfg.Clock),
 		reads: newReadRounds(), grown: make(chan struct{}, 1), leveled: make(chan struct{}, 1),
 		opened: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}), quits: make(chan struct{}), hurry: make(chan struct{}),
 		abort: make(chan struct{}), raftDown: make(chan struct{}),
@@ -108,6 +111,7 @@ func (s *Store) open() (err error) {
 	}
 	s.batch = newBatcher(&s.cfg, s.raft)
 	s.members = members.New(s.membersConfig(), s.book, s.raft, s.clients)
+	s.changes = change.New(changesConfig(s))
 	notify := make(chan bool, 8)
 	if err := s.raft.Start(s.cfg.raftConfig(notify), s.fsm); err != nil {
 		s.raft = nil
@@ -145,7 +149,7 @@ func (s *Store) membersConfig() members.Config {
 	return members.Config{
 		Join: c.Join, BootstrapExpect: c.BootstrapExpect, HeartbeatTimeout: c.HeartbeatTimeout, RPCTimeout: c.RPCTimeout, LevelAfter: c.LevelAfter,
 		Dial: c.Net, Logger: c.Logger,
-		Level: s.Level, Health: s.health, Ended: s.quits,
+		Gone: rules{s}.gone, Level: s.Level, Health: s.health, Ended: s.quits,
 		Fail: s.fail, FailDisk: func(err error) { s.fail(fmt.Errorf("%w: %w", ErrDiskFailed, err)) },
 	}
 }

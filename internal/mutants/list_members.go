@@ -12,4 +12,22 @@ var memberMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$/members", Why: "C9: the former build could not come back"},
 	{Name: "member-evicts-voters", Dir: "task/roster", In: "Table.evict", Old: "x.Vote == Held && len(x.Removed) > 0 &&", New: "x.Vote != 9 &&",
 		Pkg: "./task/roster", Run: "TestMany$", Why: "C2: an approval would be forgotten"},
+
+	// What the leader makes of it.
+	{Name: "member-majority-not-asked", Dir: "raftstore/change", In: "manager.step", Old: "if srv.Suffrage == raft.Voter && !x.Force {", New: "if srv.Suffrage == raft.Voter && x.Force {",
+		Pkg: "./raftstore", Run: "TestNoMajorityLeft$", Why: "C2: two who ask two nodes would take the majority away"},
+	{Name: "member-removed-not-told", Dir: "raftstore/members", In: "Members.answerHello", Old: "if m.hasState() && m.c.Gone(h.Self.ID, h.Self.Instance) {", New: "if m.hasState() && m.c.Gone(h.Self.ID, h.Self.Addr) {",
+		Pkg: "./raftstore", Run: "TestRemovedWhileAway$", Why: "C2: a removed directory would come back as a newcomer"},
+	{Name: "member-held-promoted", Dir: "raftstore/change", In: "manager.look", Old: "return g.nonvoter(ctx, srv, x.Vote == roster.Voter)", New: "return g.nonvoter(ctx, srv, x.Vote != roster.Newcomer)",
+		Pkg: "./raftstore", Run: "TestDemote$", Why: "C2: a demotion would not stick"},
+	{Name: "member-newcomer-promoted", Dir: "raftstore/change", In: "manager.look", Old: "return g.nonvoter(ctx, srv, x.Vote == roster.Voter)", New: "return g.nonvoter(ctx, srv, x.Vote != roster.Held)",
+		Pkg: "./raftstore", Run: "TestJoin$", Why: "C2: whoever starts a node would vote"},
+	{Name: "member-depended-on", Dir: "raftstore/change", In: "manager.nonvoter", Old: "if why := g.alone(ctx); why != \"\" {", New: "if why := g.alone(ctx); why == \"?\" {",
+		Pkg: "./raftstore", Run: "TestNewcomerIsNotTheMajority$", Why: "C2: the majority would depend on a newcomer alone"},
+	{Name: "member-forgotten-early", Dir: "raftstore/change", In: "manager.nonvoter", Old: "< forgetAfter", New: "< time.Minute",
+		Pkg: "./raftstore", Run: "TestForgotten$", Why: "C2: a follower would be forgotten during an upgrade"},
+	{Name: "member-founders-unsettled", Dir: "raftstore/change", In: "manager.look", Old: "case votes && x.Vote == roster.Newcomer:", New: "case votes && x.Vote == roster.Held:",
+		Pkg: "./raftstore", Run: "TestEmptyDirectory$", Why: "C2: a voter that lost its disk would wait for an approval"},
+	{Name: "member-waits-for-restart", Dir: "raftstore/members", In: "doubtAfter", Old: "2 * time.Second", New: "2 * time.Hour",
+		Pkg: "./raftstore", Run: "TestRemovedBehindAPartition$", Why: "C2: a removed node would run on, unaware"},
 }

@@ -38,6 +38,7 @@ type helloReply struct {
 	Leader    string `cbor:"2,keyasint,omitempty"` // identity of the leader, whose address is in Known
 	Duplicate string `cbor:"3,keyasint,omitempty"` // the greeter must stop, and why
 	Error     string `cbor:"4,keyasint,omitempty"` // why the join has not succeeded yet
+	Removed   bool   `cbor:"5,keyasint,omitempty"` // the greeter was removed, and must stop
 }
 
 // contact is what this process has learned from another node directly.
@@ -83,6 +84,20 @@ func (m *Members) settle(ctx context.Context) {
 // wakeSettle makes settle look again.
 func (m *Members) wakeSettle() { wake(m.unsettled) }
 
+// doubtAfter is how long a node knows no leader before it asks the members whether it is still one of them. Who is removed hears nothing more
+// from the leader.
+const doubtAfter = 2 * time.Second
+
+// doubt makes this node greet all members again.
+func (m *Members) doubt() {
+	m.contactMu.Lock()
+	for _, c := range m.contacts {
+		c.knows = false
+	}
+	m.contactMu.Unlock()
+	m.wakeSettle()
+}
+
 // settled reports whether nothing is left to do: this node is a member, and all others know its address.
 func (m *Members) settled() bool {
 	if !m.member() {
@@ -119,6 +134,10 @@ func (m *Members) settleOnce(ctx context.Context) (progress bool) {
 		}
 		if r.Duplicate != "" {
 			m.c.Fail(fmt.Errorf("%w: %s", ErrDuplicateID, r.Duplicate))
+			return false
+		}
+		if r.Removed {
+			m.c.Fail(fmt.Errorf("%w: its directory takes part no longer; with an empty one the node may ask again, and votes when `taskrt cluster approve %s` says so", ErrRemoved, m.book.self.ID))
 			return false
 		}
 		if r.Error != "" {
@@ -270,6 +289,10 @@ func (m *Members) answerHello(ctx context.Context, h hello) (helloReply, error) 
 			return r, errors.New("stopping")
 		}
 		r.Duplicate = why
+		return r, nil
+	}
+	if m.hasState() && m.c.Gone(h.Self.ID, h.Self.Instance) {
+		r.Hello, r.Removed = hello{Self: m.book.Me(), Member: true, Cluster: m.book.clusterID()}, true
 		return r, nil
 	}
 	// A node that greets us has put our answer into its book: it knows where we live.

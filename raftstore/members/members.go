@@ -15,8 +15,11 @@ import (
 	"github.com/taskrt/taskrt/raftstore/rpc"
 )
 
-// ErrDuplicateID is wrapped by what Config.Fail is called with.
-var ErrDuplicateID = errors.New("raftstore: node ID is in use by another node")
+// The errors that are wrapped by what Config.Fail is called with.
+var (
+	ErrDuplicateID = errors.New("raftstore: node ID is in use by another node")
+	ErrRemoved     = errors.New("raftstore: this node was removed from its cluster")
+)
 
 // Raft is what members need of raft.
 type Raft interface {
@@ -32,7 +35,6 @@ type Raft interface {
 	Ask(request func() raft.Future) error
 	BootstrapCluster(raft.Configuration) raft.Future
 	AddNonvoter(id raft.ServerID, identity raft.ServerAddress, prev uint64, timeout time.Duration) raft.IndexFuture
-	AddVoter(id raft.ServerID, identity raft.ServerAddress, prev uint64, timeout time.Duration) raft.IndexFuture
 	RemoveServer(id raft.ServerID, prev uint64, timeout time.Duration) raft.IndexFuture
 }
 
@@ -46,10 +48,11 @@ type Config struct {
 	Dial             rpc.Dialer    // to see whether the leader's process has ended
 	Logger           *slog.Logger
 
+	Gone     func(id, instance string) bool                             // a directory was removed from the cluster
 	Level    func() uint64                                              // the cluster's feature level, as far as this node has applied
 	Health   func(ctx context.Context, identity string) (Health, error) // asks another member how it is
 	Ended    <-chan struct{}                                            // closed when the node takes part no longer
-	Fail     func(error)                                                // stops the node, because its ID is taken
+	Fail     func(error)                                                // stops the node, because its ID is taken, or it was removed
 	FailDisk func(error)                                                // stops the node, because it cannot write what it must remember
 }
 
@@ -114,6 +117,11 @@ func (m *Members) Answer(ctx context.Context, from string, kind byte, body []byt
 		return rpc.Handle(body, func(q promiseRequest) (promiseReply, error) { return m.answerPromise(q) })
 	}
 	return rpc.StatusRefused, []byte("unknown request")
+}
+
+// Changing is held by who changes the configuration, and Changed says that it has changed, or that something about members is settled.
+func (m *Members) Changing() (held sync.Locker, changed <-chan struct{}) {
+	return &m.admitting, m.promote
 }
 
 // ConfigChanged must be called when raft's configuration has changed. It does not block, because raft's goroutines call

@@ -61,9 +61,15 @@ func (m *Members) watchLeader(ctx context.Context) {
 	for !m.ended(ctx) {
 		view := m.Leader()
 		if view.Identity == "" || view.Identity == m.identity {
+			var leaderless <-chan time.Time
+			if view.Identity == "" {
+				leaderless = time.After(doubtAfter)
+			}
 			select {
 			case <-view.Changed:
 			case <-ctx.Done():
+			case <-leaderless:
+				m.doubt()
 			}
 			continue
 		}

@@ -18,6 +18,7 @@ const (
 	KindPromise   byte = 6 // the promise to found a cluster with the node that asks
 	KindTerm      byte = 7 // no body; answer: the latest term that the node has seen
 	KindRefused   byte = 8 // whether the leader's process has ended
+	KindTransfer  byte = 9 // the leader is asked to hand over
 )
 
 // Statuses of answers.

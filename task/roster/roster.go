@@ -45,6 +45,7 @@ type Table struct {
 	members map[string]Member
 	kinds   Kinds
 	sum     uint64
+	last    uint64 // index of the last change of a member
 }
 
 // Kinds begin the hashes of what a Table keeps.
@@ -125,6 +126,9 @@ func (v View) Member(node string) Member {
 	return x
 }
 
+// Last returns the log index of the last change of a member; 0: there was none.
+func (v View) Last() uint64 { return v.table.last }
+
 // Members returns what is settled, by ID.
 func (v View) Members() []Member {
 	return slices.SortedFunc(maps.Values(v.table.members), func(a, b Member) int { return cmp.Compare(a.Node, b.Node) })
@@ -144,6 +148,7 @@ func (t *Table) take(x Member) {
 	t.forget(x.Node)
 	t.sum += t.hashMember(x)
 	t.members[x.Node] = x
+	t.last = max(t.last, x.Index)
 }
 
 func (t *Table) forget(node string) {
