@@ -54,6 +54,7 @@ var codes = []CodeEntry{
 	{"other_kind", http.StatusConflict, "The behavior has a module and should become external, or the other way round."},
 	{"behavior_changed", http.StatusConflict, "The behavior changed while the request was looked at; send it again."},
 	{"behavior_paused", http.StatusConflict, "The behavior is paused."},
+	{CodeNoMajority, http.StatusConflict, "Too few of the members that vote would be left alive; the detail names those who do not answer."},
 	{"worker_drained", http.StatusConflict, "The worker's node is drained."},
 	{"worker_in_use", http.StatusConflict, "Another process is this worker."},
 	{"limit_reached", http.StatusConflict, "As many tasks run as the behavior allows."},

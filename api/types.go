@@ -278,6 +278,8 @@ type Node struct {
 	Version      string `json:"version"`
 	FeatureLevel uint64 `json:"feature_level,omitempty"` // the highest that its build knows
 	Drained      bool   `json:"drained,omitempty"`       // its workers get no new tasks (SPEC L10)
+	Voter        bool   `json:"voter"`                   // it votes now
+	Vote         string `json:"vote,omitempty"`          // what is settled (SPEC C2): newcomer, voter, held; absent: nothing is, below feature level 3
 
 	Blobs *NodeBlobs `json:"blobs,omitempty"` // nil: the member does not answer
 }

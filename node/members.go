@@ -47,6 +47,9 @@ func (c members) Cluster(ctx context.Context) *api.Cluster {
 		all.Nodes = append(all.Nodes, api.Node{ID: m.ID, HTTP: m.HTTP, Raft: m.Addr, Role: roleUnreachable, FeatureLevel: m.Level})
 	}
 	all.Nodes = append(all.Nodes, n.self(st))
+	for i := range all.Nodes {
+		all.Nodes[i].Voter = slices.ContainsFunc(st.Members, func(m raftstore.Member) bool { return m.ID == all.Nodes[i].ID && m.Voter })
+	}
 	slices.SortFunc(all.Nodes, func(a, b api.Node) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/node/logs"
+	"github.com/taskrt/taskrt/node/membership"
 	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/node/signin"
@@ -279,6 +280,11 @@ func (n *Node) Tokens() tokens.Manager { return tokens.NewManager(n.Log()) }
 
 // SignIn lets people and workloads begin sessions.
 func (n *Node) SignIn() *signin.Desk { return n.desk }
+
+// Membership changes who votes, who belongs to the cluster, and who leads.
+func (n *Node) Membership() membership.Manager {
+	return membership.New(n.Log(), n, n.store.Changes(), func() string { id, _ := n.store.Leader(); return id })
+}
 
 // Store is the replicated store, for tests and for tools in the same process.
 func (n *Node) Store() *raftstore.Store { return n.store }

@@ -26,7 +26,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)
 		server := httptest.NewServer(server.New(f, server.Config{
-			Logger: slog.New(slog.DiscardHandler), Access: tokens{}, SignIn: desk{}, Audit: records{},
+			Logger: slog.New(slog.DiscardHandler), Access: tokens{}, SignIn: desk{}, Audit: records{}, Members: two{},
 			Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 			}),
@@ -57,6 +57,8 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"GET", "/v1/sign-in", ""}, {"POST", "/v1/sign-in", `{"token":"good"}`}, {"POST", "/v1/sign-in", `{"token":"bad","issuer":"corp"}`}, {"POST", "/v1/sign-in", `{}`},
 		{"DELETE", "/v1/self", ""}, {"GET", "/v1/issuers", ""}, {"DELETE", "/v1/issuers/corp", ""}, {"DELETE", "/v1/issuers/gone", ""}, {"PUT", "/v1/issuers/corp", `{}`},
 		{"PUT", "/v1/issuers/corp", `{"url":"https://id.example","client_id":"taskrt","rules":[{"claim":"sub","value":"ann","roles":["read"]}]}`},
+		{"POST", "/v1/cluster/members/n1/approve", ""}, {"POST", "/v1/cluster/members/n1/demote", `{"force":true}`}, {"POST", "/v1/cluster/members/n1/remove", `{}`},
+		{"POST", "/v1/cluster/members/n9/remove", ""}, {"POST", "/v1/cluster/members/n1/approve", `{"force":true}`}, {"POST", "/v1/cluster/transfer", `{"to":"n2"}`},
 		{"GET", "/v1/audit?limit=2&refused=true", ""}, {"GET", "/v1/audit?refused=maybe", ""},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), x.method, url+x.path, strings.NewReader(x.body))

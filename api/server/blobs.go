@@ -12,6 +12,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/server/paced"
 )
 
 const (
@@ -39,19 +40,19 @@ func (h *handler) putBlob(w http.ResponseWriter, r *request) error {
 	}
 	defer h.uploads.Release(1)
 	conn := http.NewResponseController(w)
-	body := &pacedBody{
-		r: http.MaxBytesReader(w, r.Body, api.MaxBlob), conn: conn, patience: h.config.BodyTimeout,
-		until: time.Now().Add(uploadTimes * h.config.BodyTimeout),
+	body := &paced.Body{
+		From: http.MaxBytesReader(w, r.Body, api.MaxBlob), Conn: conn, Patience: h.config.BodyTimeout,
+		Until: time.Now().Add(uploadTimes * h.config.BodyTimeout),
 	}
 	req.Body = body
 	ctx, meta := api.WithMeta(r.Context()) // without a key, which would need the body in memory
 	b, err := h.service.PutBlob(ctx, req)
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](body.err); tooLarge {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](body.Err); tooLarge {
 		return api.LimitError("body", api.MaxBlob, "at most %d bytes", api.MaxBlob)
 	}
-	if body.err != nil {
+	if body.Err != nil {
 		w.Header().Set("Connection", "close")
-		return api.NewError(api.CodeBadRequest, "the body could not be read: %v", body.err)
+		return api.NewError(api.CodeBadRequest, "the body could not be read: %v", body.Err)
 	}
 	if err != nil {
 		return err
@@ -90,14 +91,14 @@ func (h *handler) getBlob(w http.ResponseWriter, r *request) error {
 	setIndexHeader(w, meta)
 	head(w, codec.BytesMedia)
 	w.Header().Set("ETag", `"`+body.digest+`"`)
-	out := &blobWriter{pacedWriter: pacedWriter{ResponseWriter: w, conn: http.NewResponseController(w)}}
+	out := &paced.Refusing{Writer: paced.NewWriter(w, writeTimeout)}
 	http.ServeContent(out, whole, "", time.Time{}, body)
 	switch {
-	case out.refused == http.StatusRequestedRangeNotSatisfiable:
+	case out.Refused == http.StatusRequestedRangeNotSatisfiable:
 		e := api.FieldError(api.CodeNoRange, "Range", "the blob has %d bytes", body.size)
 		e.Limit = body.size
 		return e
-	case out.refused != 0:
+	case out.Refused != 0:
 		return api.FieldError(api.CodePrecondition, "If-Match", "this is the blob %s", body.digest)
 	case body.err != nil && r.Context().Err() == nil:
 		h.log.Warn("a blob broke off while it was sent", "digest", body.digest, "err", body.err)
@@ -190,27 +191,4 @@ func (b *blobReader) Close() {
 		_ = b.body.Close() // it was only read
 		b.body = nil
 	}
-}
-
-// blobWriter is a pacedWriter that does not pass on the refusals of net/http, so that the handler can word them.
-type blobWriter struct {
-	pacedWriter
-	refused int // the status of a refusal; 0: none
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *blobWriter) WriteHeader(status int) {
-	if status >= http.StatusBadRequest {
-		w.refused = status
-		return
-	}
-	w.pacedWriter.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (w *blobWriter) Write(p []byte) (int, error) {
-	if w.refused != 0 {
-		return len(p), nil
-	}
-	return w.pacedWriter.Write(p)
 }

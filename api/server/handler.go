@@ -20,6 +20,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/membership"
 	"github.com/taskrt/taskrt/api/server/admission"
 	"github.com/taskrt/taskrt/api/server/pages"
 	"golang.org/x/sync/semaphore"
@@ -56,6 +57,8 @@ type Config struct {
 	SignIn auth.SignIn
 	// Audit serves /v1/audit. Default: nothing is recorded.
 	Audit auth.Audit
+	// Members changes the members of the cluster. Default: nobody does.
+	Members membership.Members
 	// OnRefusal, if set, is told of each request whose caller lacks a role. It must not block.
 	OnRefusal func(auth.Refusal)
 	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any

@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/server/paced"
 )
 
 // listNamespaces is GET /v1/namespaces.
@@ -122,8 +123,8 @@ func (h *handler) exportNamespace(w http.ResponseWriter, r *request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	out := &pacedWriter{ResponseWriter: w, conn: http.NewResponseController(w)}
-	if _, err := io.CopyBuffer(out, lines, make([]byte, copyPiece)); err != nil {
+	out := paced.NewWriter(w, writeTimeout)
+	if _, err := io.CopyBuffer(&out, lines, make([]byte, copyPiece)); err != nil {
 		h.log.Warn("an export broke off", "namespace", name, "err", err)
 		panic(http.ErrAbortHandler) // half an export must not look like a whole one
 	}
@@ -146,14 +147,14 @@ func (h *handler) importNamespace(w http.ResponseWriter, r *request) error {
 		return unsupported(contentType, codec.LinesMedia)
 	}
 	conn := http.NewResponseController(w)
-	body := &pacedBody{r: r.Body, conn: conn, patience: h.config.BodyTimeout}
+	body := &paced.Body{From: r.Body, Conn: conn, Patience: h.config.BodyTimeout}
 	ctx, meta := api.WithMeta(r.Context()) // without a key, which would need the body in memory
 	reply, err := waiting(ctx, h, func(ctx context.Context) (*api.ImportReply, error) {
 		return h.service.ImportNamespace(ctx, api.ImportRequest{Name: name, Body: body, Rehash: rehash})
 	})
-	if body.err != nil {
+	if body.Err != nil {
 		w.Header().Set("Connection", "close")
-		return api.NewError(api.CodeBadRequest, "the body could not be read: %v", body.err)
+		return api.NewError(api.CodeBadRequest, "the body could not be read: %v", body.Err)
 	}
 	if err != nil {
 		return err

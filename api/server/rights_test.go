@@ -66,6 +66,9 @@ var rights = map[string]string{
 	"signInPlaces": "open", "signIn": "open", "signOut": "token",
 	"listIssuers": "everything admin", "putIssuer": "everything admin", "removeIssuer": "everything admin",
 	"audit": "everything admin",
+
+	"approveMember": "everything admin", "demoteMember": "everything admin", "removeMember": "everything admin",
+	"transferLeadership": "everything admin",
 }
 
 // byName is a Gate that takes names for tokens.

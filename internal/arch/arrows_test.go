@@ -20,11 +20,11 @@ var arrows = map[string][]string{
 	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
-	"node":      {"api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/peers", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
+	"node":      {"api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", ".",
-		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall",
+		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall", "api/membership",
 	},
 
 	"cmd/taskrt/internal/cmdline":   {},
@@ -39,15 +39,17 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/lone":      {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
 	"cmd/taskrt/internal/reach":     {"cmd/taskrt/internal/contexts", "cmd/taskrt/internal/keys", "api", "api/client", "trust"},
 	"cmd/taskrt/internal/scaffold":  {"plugins/sdk"},
-	"cmd/taskrt/internal/show":      {"api", "api/auth", "internal/bench", "internal/terminal", "internal/wall"},
+	"cmd/taskrt/internal/show":      {"api", "api/auth", "api/membership", "internal/bench", "internal/terminal", "internal/wall"},
 
 	"api/auth":           {"api", "task/access"},
+	"api/membership":     {"api"},
 	"api/children":       {"api", "api/internal/codec"},
-	"api/client":         {"api", "api/auth", "api/internal/codec"},
+	"api/client":         {"api", "api/auth", "api/internal/codec", "api/membership"},
 	"api/internal/codec": {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":  {},
-	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access"},
+	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced"},
 	"api/server/stream":  {"api", "api/internal/codec"},
+	"api/server/paced":   {},
 	"api/server/pages":   {"api"},
 	"api/server/lobby":   {"internal/mux"},
 
@@ -103,10 +105,11 @@ var arrows = map[string][]string{
 	"runtime/meter/effort":   {},
 	"runtime/wasmbin/shapes": {},
 
-	"api/internal/schemas": {"api", "api/auth", "api/internal/codec"},
+	"api/internal/schemas": {"api", "api/auth", "api/internal/codec", "api/membership"},
 	"node/access":          {"api", "api/auth", "task/access", "trust"},
 	"node/schemas":         {"api", "runtime/manifest", "task"},
 	"node/audit":           {"api", "api/auth", "task", "task/audit"},
+	"node/membership":      {"api", "api/membership", "raftstore/change", "task", "task/roster", "internal/idle"},
 	"node/signin":          {"api", "api/auth", "node/tokens", "task", "task/access"},
 	"node/tokens":          {"api", "api/auth", "node/access", "node/view", "raftstore", "task", "task/access", "trust"},
 

@@ -39,6 +39,8 @@ func targetOf(c task.Command) (target string, ok bool) {
 		return c.Name, true
 	case task.DrainNode:
 		return c.Node, true
+	case task.SetMember:
+		return c.Node, true
 	case task.Submit: // to create a task needs none of the roles that leave a record
 		return c.Namespace + "/" + c.ID, c.IfExists == task.Rerun || c.IfExists == task.Resubmit
 	case task.Cancel:

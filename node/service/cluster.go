@@ -17,6 +17,9 @@ func (svc *Service) Cluster(ctx context.Context) (*api.Cluster, error) {
 		api.SetIndex(ctx, m.Index())
 		for i := range c.Nodes {
 			c.Nodes[i].Drained = m.Drained(c.Nodes[i].ID)
+			if m.Level() >= task.MembersLevel {
+				c.Nodes[i].Vote = m.Roster().Member(c.Nodes[i].ID).Vote.String()
+			}
 		}
 		c.Workers = view.Workers(m)
 		k := m.Counts()

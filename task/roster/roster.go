@@ -27,6 +27,17 @@ const (
 	Held          // it does not vote: it was demoted, or removed
 )
 
+// String returns the word for a vote.
+func (v Vote) String() string {
+	switch v {
+	case Newcomer:
+		return "newcomer"
+	case Voter:
+		return "voter"
+	}
+	return "held"
+}
+
 // Member is what is settled about a node.
 type Member struct {
 	Node    string   `cbor:"1,keyasint"`

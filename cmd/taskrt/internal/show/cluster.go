@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/membership"
 	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/internal/wall"
 )
@@ -33,9 +34,41 @@ func levelLine(l api.FeatureLevel) string {
 
 // Nodes lists nodes.
 func Nodes(w *terminal.Table, nodes []api.Node) {
-	w.Row("NODE", "ROLE", "HTTP", "RAFT", "APPLIED", "DIGEST", "BLOBS", "DRAINED", "VERSION")
+	w.Row("NODE", "ROLE", "VOTE", "HTTP", "RAFT", "APPLIED", "DIGEST", "BLOBS", "DRAINED", "VERSION")
 	for _, n := range nodes {
-		w.Row(n.ID, n.Role, OrDash(n.HTTP), n.Raft, n.AppliedIndex, OrDash(n.Digest), blobsWord(n.Blobs), n.Drained, OrDash(n.Version))
+		w.Row(n.ID, n.Role, voteWord(n), OrDash(n.HTTP), n.Raft, n.AppliedIndex, OrDash(n.Digest), blobsWord(n.Blobs), n.Drained, OrDash(n.Version))
+	}
+}
+
+// voteWord says whether a node votes, and if not, why.
+func voteWord(n api.Node) string {
+	switch {
+	case n.Voter:
+		return "yes"
+	case n.Vote == "newcomer":
+		return "when approved"
+	case n.Vote == "held":
+		return "held"
+	case n.Role == "removed":
+		return "-"
+	}
+	return "when caught up"
+}
+
+// Changed says what has become of a member.
+func Changed(w *terminal.Table, a membership.Action, r *membership.MemberReply) {
+	id := r.Node.ID
+	switch {
+	case a == membership.Approve && r.Done:
+		w.Printf("%s votes\n", id)
+	case a == membership.Approve:
+		w.Printf("%s is approved; it votes when it has caught up, and when the majority does not depend on it alone\n", id)
+	case a == membership.Demote && r.Done:
+		w.Printf("%s does not vote any more; `taskrt cluster approve %s` changes that\n", id, id)
+	case a == membership.Remove && r.Done:
+		w.Printf("%s was removed; its directory may be deleted\n", id)
+	default:
+		w.Printf("it is settled for %s, and comes true as soon as there is a leader and a majority of the others is alive\n", id)
 	}
 }
 
