@@ -32,6 +32,9 @@ import (
 
 var _ api.Service = (*Node)(nil)
 
+// ErrRemoved is wrapped by why a node stops that was removed from its cluster (SPEC C2).
+var ErrRemoved = raftstore.ErrRemoved
+
 // Node is one member of a cluster. Its Service is the in-process one.
 type Node struct {
 	*service.Service

@@ -11,6 +11,7 @@ import (
 )
 
 func (p *program) clusterCommand() *cli.Command {
+	force := boolFlag("cluster", "force", "even if too few of those who vote would be left alive: the cluster may then stand still")
 	return &cli.Command{
 		Name: "cluster", Usage: "show the cluster, change its members, drain its nodes, convert a node's log", Category: "cluster",
 		Subcommands: []*cli.Command{
@@ -20,9 +21,9 @@ func (p *program) clusterCommand() *cli.Command {
 			{Name: "undrain", Usage: "give a node's worker tasks again", ArgsUsage: "NODE", Flags: clientFlags(), Action: p.client(clusterDrain)},
 			changeCommand(p, membership.Approve, "let a node vote as soon as it has caught up",
 				"A node with a new ID follows the cluster, and does not count for its majority, until it is approved."),
-			changeCommand(p, membership.Demote, "take a node its vote until it is approved again", "", forceFlag()),
+			changeCommand(p, membership.Demote, "take a node its vote until it is approved again", "", force),
 			changeCommand(p, membership.Remove, "remove a node for good",
-				"The node stops, and its directory never comes back. An empty one of the same ID is a newcomer. What runs there is taken over.", forceFlag()),
+				"The node stops, and its directory never comes back. An empty one of the same ID is a newcomer. What runs there is taken over.", force),
 			{Name: "transfer", Usage: "let another node lead: the one that is named, or the most current one", ArgsUsage: "[NODE]", Flags: clientFlags(), Action: p.client(clusterTransfer)},
 			p.migrateLogCommand(),
 		},
@@ -52,10 +53,6 @@ func clusterDrain(c *cli.Context, cl *client) error {
 		return err
 	}
 	return cl.print(func(w *terminal.Table) { show.Nodes(w, []api.Node{*n}) })
-}
-
-func forceFlag() cli.Flag {
-	return boolFlag("cluster", "force", "even if too few of those who vote would be left alive: the cluster may then stand still")
 }
 
 // changeCommand approves, demotes or removes a node (SPEC C2).

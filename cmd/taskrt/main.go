@@ -122,6 +122,7 @@ const (
 	exitRefused     = 5
 	exitFile        = 6   // a file cannot be read or written
 	exitStart       = 7   // a server or worker could not start
+	exitRemoved     = 8   // a server was removed from its cluster
 	exitInterrupted = 130 // as shells have it
 	// 70 is package worker's: a guest could not be stopped in time.
 )

@@ -11,6 +11,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/lone"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
+	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/trust"
 )
 
@@ -118,6 +119,9 @@ func findNodes(c *cli.Context, own *trust.Keys) (*lone.Directory, error) {
 func stopped(err error) error {
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, node.ErrRemoved) {
+		return &exitError{exitRemoved, err}
 	}
 	return &exitError{exitStopped, err}
 }

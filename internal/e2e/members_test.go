@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/taskrt/taskrt/internal/leash"
+)
+
+// addNode starts one more node, which joins.
+func (c *cluster) addNode(id string, extra ...string) *process {
+	c.t.Helper()
+	p := &process{t: c.t, id: id, dir: c.t.TempDir(), http: freeAddr(c.t)}
+	join := c.nodes[0].args[slices.Index(c.nodes[0].args, "--join")+1]
+	p.args = append([]string{"server", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--http", p.http, "--raft", freeAddr(c.t), "--join", join, "--worker", "none"}, extra...)
+	p.start()
+	c.t.Cleanup(func() {
+		if p.running() {
+			p.kill9()
+		}
+		if c.t.Failed() {
+			c.t.Logf("log of %s:\n%s", id, p.log())
+		}
+	})
+	return p
+}
+
+// votes lists who votes.
+func (c *cluster) votes() (ids []string) {
+	c.t.Helper()
+	_, data := c.insist(c.t.Context(), 0, http.MethodGet, "/v1/cluster/members", nil)
+	var answer struct {
+		Members []struct {
+			ID    string `json:"id"`
+			Voter bool   `json:"voter"`
+		} `json:"members"`
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		c.t.Fatalf("%v: %s", err, data)
+	}
+	for _, m := range answer.Members {
+		if m.Voter {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// load submits tasks, one after the other and through all nodes in turn, until stop. stop demands that every task that was submitted has
+// succeeded, and that there are enough of them to mean something.
+func (c *cluster) load(callers int) (stop func()) {
+	done := make(chan struct{})
+	counts := make([]int, callers)
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for n, at := 0, i; ; n, at = n+1, at+1 {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				node := at % 3
+				if !c.nodes[node].running() {
+					node = (node + 1) % 3
+				}
+				body := map[string]any{"behavior": "wordcount", "id": fmt.Sprintf("load-%d-%d", i, n), "params": map[string]any{"text": "a"}}
+				switch code, data := c.insist(c.t.Context(), node, http.MethodPost, "/v1/tasks", body); code {
+				case 0: // the node was killed: the next one is asked for the same
+					n--
+				case http.StatusCreated, http.StatusOK:
+					counts[i]++
+				default:
+					c.t.Errorf("a submit: %d %s", code, data)
+					return
+				}
+			}
+		})
+	}
+	return func() {
+		c.t.Helper()
+		close(done)
+		wg.Wait()
+		for i, n := range counts {
+			if n < 20 {
+				c.t.Errorf("caller %d submitted %d tasks only", i, n)
+			}
+			for k := range n {
+				id := fmt.Sprintf("load-%d-%d", i, k)
+				if got := c.final(id); got.Status != "SUCCESS" {
+					c.t.Fatalf("%s: %+v", id, got)
+				}
+			}
+		}
+	}
+}
+
+// refused runs a command that must fail, and returns what it says.
+func (c *cluster) refused(args ...string) string {
+	c.t.Helper()
+	cmd := leash.Command(binary, append(args, "--server", strings.Join(c.urls(), ","), "--ca", c.ca)...)
+	cmd.Env = append(os.Environ(), "TASKRT_TOKEN="+*c.token.Load())
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		c.t.Errorf("taskrt %s succeeds: %s", strings.Join(args, " "), out)
+	}
+	return string(out)
+}
+
+// TestMembersFromTheCommandLine: a cluster grows from three to five and shrinks back under load, its members are replaced, and leadership is
+// handed over: by commands, each said once. No request fails but for those that a node refuses that goes, and no task is lost (SPEC C2).
+func TestMembersFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	secret, _ := drawSecret(t)
+	c := newCluster(t, "--cluster-secret", secret)
+	c.push("wordcount")
+	stop := c.load(2)
+	said := func(want string, args ...string) {
+		t.Helper()
+		if got := c.taskrt(binary, append([]string{"cluster"}, args...)...); !strings.Contains(got, want) {
+			t.Errorf("taskrt cluster %s: %q, want %q", strings.Join(args, " "), got, want)
+		}
+	}
+	n4 := c.addNode("n4", "--cluster-secret", secret)
+	n5 := c.addNode("n5", "--cluster-secret", secret)
+	c.eventually("the newcomers follow", func() bool {
+		out := c.taskrt(binary, "cluster", "status")
+		return strings.Count(out, "when approved") == 2
+	})
+	said("n4 votes", "approve", "n4")
+	said("n5 votes", "approve", "n5")
+	if got := c.votes(); !slices.Equal(got, []string{"n1", "n2", "n3", "n4", "n5"}) {
+		t.Errorf("these vote: %v", got)
+	}
+	said("n4 leads", "transfer", "n4")
+	said("n4 was removed", "remove", "n4") // it leads
+	c.eventually("n4 ends", func() bool { return !n4.running() })
+	if !strings.Contains(n4.log(), "was removed from its cluster") {
+		t.Errorf("n4 does not say why it ends:\n%s", n4.log())
+	}
+	if code := n4.cmd.ProcessState.ExitCode(); code != 8 {
+		t.Errorf("n4 ends with code %d", code)
+	}
+	n4.start() // its directory never comes back
+	c.eventually("n4 ends again", func() bool { return !n4.running() })
+	said("n5 does not vote any more", "demote", "n5")
+	said("n5 was removed", "remove", "n5")
+	c.eventually("n5 ends", func() bool { return !n5.running() })
+	if got := c.votes(); !slices.Equal(got, []string{"n1", "n2", "n3"}) {
+		t.Errorf("these vote: %v", got)
+	}
+
+	n3 := c.nodes[2]
+	n3.kill9()
+	if out := c.refused("cluster", "remove", "n2"); !strings.Contains(out, "no majority") || !strings.Contains(out, "n3 does not answer") || !strings.Contains(out, "--force") {
+		t.Errorf("the refusal says: %s", out)
+	}
+	n3.start()
+	c.waitReady()
+	stop()
+	c.digestsAgree()
+}
