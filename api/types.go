@@ -249,11 +249,10 @@ type BehaviorVersion struct {
 
 // Cluster is GET /v1/cluster.
 type Cluster struct {
-	Leader  string   `json:"leader"` // "" if none is known
-	Nodes   []Node   `json:"nodes"`
-	Workers []Worker `json:"workers"`
-	Tasks   Totals   `json:"tasks"`
-
+	Leader       string       `json:"leader"` // "" if none is known
+	Nodes        []Node       `json:"nodes"`
+	Workers      []Worker     `json:"workers"`
+	Tasks        Totals       `json:"tasks"`
 	FeatureLevel FeatureLevel `json:"feature_level"`
 }
 
@@ -267,21 +266,20 @@ type FeatureLevel struct {
 
 // Node is one member. If the member does not answer, Reachable is false, and Node has only what other members know of it.
 type Node struct {
-	ID           string `json:"id"`
-	HTTP         string `json:"http"`
-	Raft         string `json:"raft"` // node-to-node address; workers' streams go there too
-	Role         string `json:"role"` // leader, follower, candidate, nonvoter, unreachable
-	Reachable    bool   `json:"reachable"`
-	Term         uint64 `json:"term"`
-	AppliedIndex uint64 `json:"applied_index"`
-	Digest       string `json:"digest"` // "index:hex"
-	Version      string `json:"version"`
-	FeatureLevel uint64 `json:"feature_level,omitempty"` // the highest that its build knows
-	Drained      bool   `json:"drained,omitempty"`       // its workers get no new tasks (SPEC L10)
-	Voter        bool   `json:"voter"`                   // it votes now
-	Vote         string `json:"vote,omitempty"`          // what is settled (SPEC C2): newcomer, voter, held; absent: nothing is, below feature level 3
-
-	Blobs *NodeBlobs `json:"blobs,omitempty"` // nil: the member does not answer
+	ID           string     `json:"id"`
+	HTTP         string     `json:"http"`
+	Raft         string     `json:"raft"` // node-to-node address; workers' streams go there too
+	Role         string     `json:"role"` // leader, follower, candidate, nonvoter, unreachable
+	Reachable    bool       `json:"reachable"`
+	Term         uint64     `json:"term"`
+	AppliedIndex uint64     `json:"applied_index"`
+	Digest       string     `json:"digest"` // "index:hex"
+	Version      string     `json:"version"`
+	FeatureLevel uint64     `json:"feature_level,omitempty"` // the highest that its build knows
+	Drained      bool       `json:"drained,omitempty"`       // its workers get no new tasks (SPEC L10)
+	Voter        bool       `json:"voter"`                   // it votes now
+	Vote         string     `json:"vote,omitempty"`          // what is settled (SPEC C2): newcomer, voter, held; absent: nothing is, below feature level 3
+	Blobs        *NodeBlobs `json:"blobs,omitempty"`         // nil: the member does not answer
 }
 
 // Worker is one live session, or a program that holds external leases.

@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/devsecret"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
 	"github.com/taskrt/taskrt/internal/durable"
 )
 
@@ -119,7 +120,7 @@ func devSecure(c *cli.Context) (secure bool, err error) {
 	if secure && c.Bool("insecure") {
 		return false, usagef(c, "--secure and --insecure contradict each other")
 	}
-	if err := checkLoopback("http", c.String("http"), c.Bool("insecure") || secure, "--secure, or --insecure"); err != nil {
+	if err := ports.CheckLoopback("http", c.String("http"), c.Bool("insecure") || secure, "--secure, or --insecure"); err != nil {
 		return false, usagef(c, "%w", err)
 	}
 	return secure, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
@@ -82,14 +83,14 @@ func openMember(c memberConfig) (*member, error) {
 	}
 	m.port.LogTo(m.log)
 	m.metrics = metrics.New(metricsConfig(m.log))
-	m.url = "http://" + advertised(c.http, httpListener, c.raft)
+	m.url = "http://" + ports.Advertised(c.http, httpListener, c.raft)
 	secure := keys.API(c.pair, c.keys, m.names)
 	if secure != nil {
-		m.url = "https://" + advertised(c.http, httpListener, c.raft)
+		m.url = "https://" + ports.Advertised(c.http, httpListener, c.raft)
 	}
 	m.http = lobby.New(httpListener, lobby.Config{TLS: secure, Ports: c.ports, Log: m.log})
 	config := node.Config{
-		ID: c.id, Dir: c.dir, Addr: advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
+		ID: c.id, Dir: c.dir, Addr: ports.Advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port, Tokens: keys.Tokens(c.keys),
 		Worker: c.worker != workerNone, Maintains: true, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
 		Runtime: runtime.Config{CacheDir: c.cache, Grants: c.grants, OnCompile: m.metrics.Compiled}, OnRun: c.runs.Hook(), OnEnd: m.metrics.Ended,
@@ -114,20 +115,6 @@ func openMember(c memberConfig) (*member, error) {
 		m.metrics.WatchClients(why.String(), func() int64 { return m.http.Dropped(why) })
 	}
 	return m, nil
-}
-
-// advertised is the address that others dial. It is the given address, so that a name stays a name, but with the port
-// that was found for port 0. If HTTP listens on all interfaces, it has the host of the node-to-node address.
-func advertised(given string, ln net.Listener, raft string) string {
-	host, _, err := net.SplitHostPort(given)
-	_, port, err2 := net.SplitHostPort(ln.Addr().String())
-	if err != nil || err2 != nil {
-		return ln.Addr().String()
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host, _, _ = net.SplitHostPort(raft)
-	}
-	return net.JoinHostPort(host, port)
 }
 
 // run serves until ctx ends or the node must stop, then stops everything: first HTTP, so that nobody is left without
@@ -165,17 +152,4 @@ func (m *member) serve(ctx context.Context, h http.Handler) error {
 		return fmt.Errorf("serve HTTP: %w", err)
 	}
 	return nil
-}
-
-// checkLoopback refuses an address that others can reach unless closed says that they get nothing there. say is the flag that closes it, or opens
-// it all the same (SPEC C5, A6).
-func checkLoopback(flag, addr string, closed bool, say string) error {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil || port == "" {
-		return fmt.Errorf("--%s must be HOST:PORT, not %q", flag, addr)
-	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || closed {
-		return nil
-	}
-	return fmt.Errorf("--%s %s can be reached by others, and answers whoever comes: say %s if the network is yours alone", flag, addr, say)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node"
 )
@@ -135,9 +136,9 @@ func checkPorts(c *cli.Context) error {
 	if own {
 		ofHTTP = "--cluster-secret beside --node-cert, which gives no tokens, or --insecure"
 	}
-	err := checkLoopback("http", c.String("http"), insecure || secret, ofHTTP)
+	err := ports.CheckLoopback("http", c.String("http"), insecure || secret, ofHTTP)
 	if err == nil {
-		err = checkLoopback("raft", c.String("raft"), insecure || secret || own, say)
+		err = ports.CheckLoopback("raft", c.String("raft"), insecure || secret || own, say)
 	}
 	if err != nil {
 		return usagef(c, "%w", err)

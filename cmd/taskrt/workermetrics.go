@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api/server/pages"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
 	"github.com/taskrt/taskrt/metrics"
 )
 
@@ -27,7 +28,7 @@ func listenMetrics(c *cli.Context) (ln net.Listener, door pages.Door, err error)
 	if addr == "" {
 		return nil, door, nil
 	}
-	if err := checkLoopback("metrics", addr, c.Bool("insecure"), "--insecure"); err != nil {
+	if err := ports.CheckLoopback("metrics", addr, c.Bool("insecure"), "--insecure"); err != nil {
 		return nil, door, usagef(c, "%w", err)
 	}
 	if ln, err = net.Listen("tcp", addr); err != nil {
