@@ -60,7 +60,7 @@ mutants: ## sabotage the code line by line; a named test must see each one
 soak: ## clusters under random faults for long: make soak N=200 SEED=1
 	$(GO) test ./internal/clustertest -run '^Test(Mixed)?Schedules$$' -count 1 -v -schedules=$(or $(N),200) -mixed=$(or $(N),200) -seed=$(or $(SEED),1) -timeout 240m
 
-FORMER ?= 5a27dd7b039154a9418fbf3b8b732166ce77181b # a commit whose format is this one: its binary and this one make one cluster
+FORMER ?= eb7019f017c43a359de6a820740d9b161f0b39c2 # version 0.1.0: its binary and this one make one cluster
 linear: ## is what callers of a struck cluster saw linearizable, beside a former build too, and are planted bugs found? make linear SEED=1 FOR=10m
 	$(GO) test ./internal/linear -run '^Test(Linearizable|BuildsTogether|PlantedBugs)$$' -count 1 -v -linear.seed=$(or $(SEED),1) -linear.for=$(or $(FOR),10m) -linear.former=$(firstword $(FORMER)) -linear.planted -timeout 24h
 
