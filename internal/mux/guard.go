@@ -90,7 +90,7 @@ func Refuse(c net.Conn, why error) {
 	}
 }
 
-// Refusals count connections that were refused, and log them: once per address and minute.
+// Refusals count connections that were refused, and log them: once per address, or per name of a peer, and minute.
 type Refusals struct {
 	count atomic.Int64
 
@@ -100,30 +100,39 @@ type Refusals struct {
 	told map[string]time.Time
 }
 
-// maxTold bounds the addresses that are remembered. When there are more, all are forgotten.
+// maxTold bounds the addresses and names that are remembered. When there are more, all are forgotten.
 const maxTold = 1024
 
 // Tell counts a connection, and logs it.
 func (r *Refusals) Tell(c net.Conn, why error) {
-	r.count.Add(1)
 	host, _, err := net.SplitHostPort(c.RemoteAddr().String())
+	if err != nil {
+		r.count.Add(1)
+		return
+	}
+	r.TellOf(host, why)
+}
+
+// TellOf counts a connection of a peer, and logs it.
+func (r *Refusals) TellOf(from string, why error) {
+	r.count.Add(1)
 	now := time.Now()
 	r.mu.Lock()
 	log, says := r.log, r.says
-	if log == nil || err != nil {
+	if log == nil {
 		r.mu.Unlock()
 		return
 	}
-	told := now.Sub(r.told[host]) < time.Minute
+	told := now.Sub(r.told[from]) < time.Minute
 	if !told {
 		if r.told == nil || len(r.told) >= maxTold {
 			r.told = map[string]time.Time{}
 		}
-		r.told[host] = now
+		r.told[from] = now
 	}
 	r.mu.Unlock()
 	if !told {
-		log.Warn(says, "from", host, "why", why)
+		log.Warn(says, "from", from, "why", why)
 	}
 }
 
