@@ -51,6 +51,9 @@ func (m *Machine) Task(k Key) *Task {
 	return nil
 }
 
+// LastToken returns the highest token that a lease has had.
+func LastToken(m *Machine) uint64 { return m.token }
+
 // Tasks returns a page of the tasks that f selects, in order of creation. next is the After of the next page, or 0 at
 // the end. Tasks that are created or removed between two pages neither repeat nor hide others.
 func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
@@ -108,11 +111,10 @@ func (m *Machine) NamespaceExists(ns string) bool {
 
 // Behavior returns a behavior with Pinned filled in, or nil if there is none or it was deleted.
 func (m *Machine) Behavior(ns, name string) *Behavior {
-	b := m.behaviors[behaviorName{ns, name}]
-	if b == nil {
-		return nil
+	if b := m.behaviors[behaviorName{ns, name}]; b != nil {
+		return b.view()
 	}
-	return b.view()
+	return nil
 }
 
 // view returns the record with the derived fields of its versions.
@@ -160,11 +162,10 @@ func (m *Machine) Modules() []*Module {
 
 // Session returns a live session with Running filled in, or nil.
 func (m *Machine) Session(id uint64) *Session {
-	s := m.sessions[id]
-	if s == nil {
-		return nil
+	if s := m.sessions[id]; s != nil {
+		return s.view()
 	}
-	return s.view()
+	return nil
 }
 
 func (s *sessionRow) view() *Session {

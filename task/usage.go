@@ -98,11 +98,10 @@ func (m *Machine) errorSize(e *Error) int64 {
 
 // Namespace returns a namespace with its usage, even a PURGED one, or nil.
 func (m *Machine) Namespace(name string) *Namespace {
-	n := m.namespaces[name]
-	if n == nil {
-		return nil
+	if n := m.namespaces[name]; n != nil {
+		return n.view()
 	}
-	return n.view()
+	return nil
 }
 
 func (n *namespaceRow) view() *Namespace {
