@@ -107,7 +107,7 @@ func busy() *fake {
 			Disk:    raftstore.DiskHealth{Writes: 10, Bytes: 1000, Took: 30 * time.Millisecond},
 		},
 		Counts:      task.Counts{Created: 1, Running: 2, Retrying: 3, Repeating: 5, Success: 4, Failure: 5, Sessions: 6, Records: 8},
-		LeasesEnded: 11, SessionsEnded: 12, Now: now,
+		LeasesEnded: 11, SessionsEnded: 12, StreamBreaches: 13, Now: now,
 		Queues: []node.Queue{queue("aaa", 1, now.Add(-time.Minute)), queue("bbb", 0, now), queue("ccc", 5, now.Add(-time.Hour))},
 		Worker: &worker.Status{Connected: true, Breaches: 4, Held: []uint64{1, 2, 3}, Executing: []uint64{2}},
 		Engine: runtime.Stats{Ready: 1, Compiling: 2, Waiting: 3, Guests: 4, Memory: 5, MemoryBudget: 6, Idle: 7, CacheBytes: 8},

@@ -103,6 +103,7 @@ func nodeDescs() []desc {
 		{"taskrt_records", "Records of the TaskStore API in the state.", gauge, nil},
 		{"taskrt_leases_ended_total", "Leases that ended other than by a report, as this node saw it: expiries and overruns.", counter, nil},
 		{"taskrt_sessions_ended_total", "Sessions that ended, as this node saw it: closed, expired or replaced.", counter, nil},
+		{"taskrt_stream_breaches_total", "Streams of workers that this node has ended, because they spoke for attempts of others.", counter, nil},
 		{"taskrt_raft_is_leader", "1 on the leader.", gauge, nil},
 		{"taskrt_raft_ready", "1 if a leader is known and in contact, this node has caught up, and its log's disk works.", gauge, nil},
 		{"taskrt_raft_term", "The term.", gauge, nil},
@@ -199,6 +200,7 @@ func (g gather) node(s *node.Stats) {
 	g.send("taskrt_records", float64(s.Counts.Records))
 	g.send("taskrt_leases_ended_total", float64(s.LeasesEnded))
 	g.send("taskrt_sessions_ended_total", float64(s.SessionsEnded))
+	g.send("taskrt_stream_breaches_total", float64(s.StreamBreaches))
 	g.raft(&s.Store)
 	g.send("taskrt_disk_error", number(s.Store.Disk.Err != nil), "raft")
 	g.send("taskrt_disk_error", number(s.Blobs.Error != ""), "blobs")

@@ -20,6 +20,7 @@ type Stats struct {
 	// LeasesEnded counts the leases that this node saw end without a report. SessionsEnded counts the sessions that it
 	// saw end.
 	LeasesEnded, SessionsEnded int64
+	StreamBreaches             int64   // streams that this node has ended because their worker spoke for attempts of others (SPEC A2)
 	Queues                     []Queue // one for each behavior, by namespace and name; empty unless this node leads
 	Now                        time.Time
 	Worker                     *worker.Status // nil: this node has no worker
@@ -40,6 +41,7 @@ func (n *Node) Stats() Stats {
 		Store: n.store.Status(), Now: n.cfg.Clock.Wall(), Blobs: *n.files.Status(),
 	}
 	s.LeasesEnded, s.SessionsEnded = n.waits.Ended()
+	s.StreamBreaches = n.hub.Breaches()
 	n.store.Local(func(m *task.Machine) {
 		s.Counts = m.Counts()
 		for _, n := range m.Namespaces() {

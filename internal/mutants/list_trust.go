@@ -279,4 +279,36 @@ var trustMutants = []mutant{
 		Name: "blob-refusals-uncounted", Dir: "internal/mux", In: "Refuse", Old: `if c, ok := c.(*lesser); ok {`, New: `if c, ok := c.(*lesser); ok && why == nil {`,
 		Pkg: "./blob", Run: "TestRoles$", Why: "A2: nobody would see a holder of a worker secret try the requests of nodes",
 	},
+	{
+		Name: "stream-speaks-for-others", Dir: "node/lead", In: "speaker.breach", Old: `t.Lease.Token == token && t.Lease.Session != s.session`, New: `false`,
+		Pkg: "./node/lead", Run: "TestWorkersSpeakForTheirOwn$", Why: "A2: a holder of a worker secret could end the attempts of all other workers",
+	},
+	{
+		Name: "stream-speaks-ahead", Dir: "node/lead", In: "speaker.breach", Old: `token > task.LastToken(m)`, New: `false`,
+		Pkg: "./node/lead", Run: "TestWorkersSpeakForTheirOwn$", Why: "A2: a report for the next token could come into the log just behind its assignment to another worker",
+	},
+	{
+		Name: "stream-reports-unseen", Dir: "node/lead", In: "reportPump.startLocked", Old: `err != nil {`, New: `err != nil && len(batch) == 0 {`,
+		Pkg: "./node/lead", Run: "TestWorkersSpeakForTheirOwn$", Why: "A2: a breach would be carried out",
+	},
+	{
+		Name: "stream-first-report-only", Dir: "node/lead", In: "speaker.mayReport", Old: `range reports {`, New: `range reports[:1] {`,
+		Pkg: "./node/lead", Run: "TestWorkersSpeakForTheirOwn$/behind_its_own", Why: "A2: a breach could hide behind a report of one's own",
+	},
+	{
+		Name: "stream-goes-on-after-a-breach", Dir: "node/lead", In: "workerStream.refuse", Old: `_ = w.conn.Close()`, New: `_ = w.conn`,
+		Pkg: "./node/lead", Run: "TestWorkersSpeakForTheirOwn$", Why: "A2: a worker could try one token after the other on one stream",
+	},
+	{
+		Name: "stream-logs-for-the-ended", Dir: "node/lead", In: "speaker.mayLog", Old: `case t.History[past].Worker != s.worker:`, New: `case false:`,
+		Pkg: "./node/lead", Run: "TestEndedAttemptsAreLoggedByTheirWorker$", Why: "A2: a holder of a worker secret could write into the logs of others' attempts",
+	},
+	{
+		Name: "stream-drops-late-logs", Dir: "node/lead", In: "speaker.mayLog", Old: `case past < 0:`, New: `case true:`,
+		Pkg: "./node/lead", Run: "TestOwnAttemptsOutliveTheirStream$", Why: "the end of a log would be lost when its attempt ends before it",
+	},
+	{
+		Name: "stream-breaches-fill-the-log", Dir: "internal/mux", In: "Refusals.TellOf", Old: `told := now.Sub(r.told[from]) < time.Minute`, New: `told := now.Before(r.told[from])`,
+		Pkg: "./node/lead", Run: "TestBreachesAreToldOnceAMinute$", Why: "A2: a worker that comes again and again would fill a node's log",
+	},
 }

@@ -87,7 +87,7 @@ func TestFamilies(t *testing.T) {
 				return make([]task.Submit, 2), x.children
 			}}}, ctx: t.Context()}
 			x.want.ID = 5
-			got := newReportPump(tm, nil).propose([]stream.Report{{ID: 5, Finish: &task.Finish{Token: 7}, Children: [][]byte{{}, {}}}})
+			got := newReportPump(tm, speaker{}, nil, nil).propose([]stream.Report{{ID: 5, Finish: &task.Finish{Token: 7}, Children: [][]byte{{}, {}}}})
 			if len(got) != 1 || got[0] != x.want || !slices.Equal(s.seen, x.seen) {
 				t.Errorf("told %+v, want %+v; proposed %q, want %q", got, x.want, s.seen, x.seen)
 			}
@@ -99,7 +99,7 @@ func TestFamilies(t *testing.T) {
 		"too many":  {Finish: &task.Finish{}, Children: make([][]byte, abi.MaxChildren+1)},
 		"too much":  {Finish: &task.Finish{}, Children: [][]byte{make([]byte, abi.MaxChildrenBytes+1)}},
 	} {
-		if got := newReportPump(&term{}, nil).propose([]stream.Report{r}); got[0].Code != task.InvalidCommand || !strings.Contains(got[0].Message, "100") {
+		if got := newReportPump(&term{}, speaker{}, nil, nil).propose([]stream.Report{r}); got[0].Code != task.InvalidCommand || !strings.Contains(got[0].Message, "100") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -117,7 +117,7 @@ func beat(token uint64) stream.Report {
 func familyPump(t *testing.T, p *proposals) *reportPump {
 	return newReportPump(&term{hub: &Hub{cfg: Config{Store: p, Children: func(context.Context, *task.Finish, [][]byte) ([]task.Submit, error) {
 		return []task.Submit{{}}, nil
-	}}}, ctx: t.Context()}, func(stream.Frame) {})
+	}}}, ctx: t.Context()}, speaker{}, func(stream.Frame) {}, nil)
 }
 
 // names returns the kinds and tokens of proposals, one line for a batch.

@@ -67,6 +67,8 @@ type Hub struct {
 	wg     sync.WaitGroup
 	logCh  chan []stream.Log
 
+	refused mux.Refusals // streams that ended because their worker spoke for attempts of others
+
 	mu   sync.Mutex
 	term *term // nil while this node does not lead
 }
@@ -79,9 +81,13 @@ const logBacklog = 256
 func New(cfg Config) *Hub {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Hub{cfg: cfg, ctx: ctx, cancel: cancel, logCh: make(chan []stream.Log, logBacklog)}
+	h.refused.LogTo(cfg.Logger, "ended the stream of a worker that speaks for others; further ones of this minute are counted only")
 	h.wg.Go(h.writeLogs)
 	return h
 }
+
+// Breaches returns how many streams this node has ended because their worker spoke for attempts of others (SPEC A2).
+func (h *Hub) Breaches() int64 { return h.refused.Count() }
 
 // Close ends all streams and waits for all goroutines.
 func (h *Hub) Close() {

@@ -88,13 +88,13 @@ func TestReportsOfOneTokenKeepTheirOrder(t *testing.T) {
 		tm := &term{hub: &Hub{cfg: Config{Store: p}}, ctx: ctx}
 		var mu sync.Mutex
 		acks := map[uint64]stream.Ack{}
-		pump := newReportPump(tm, func(f stream.Frame) {
+		pump := newReportPump(tm, speaker{}, func(f stream.Frame) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, a := range f.Acks {
 				acks[a.ID] = a
 			}
-		})
+		}, nil)
 		beat := func(id, token, seq uint64) stream.Report {
 			return stream.Report{ID: id, Beat: &task.Beat{Token: token, Seq: seq}}
 		}
@@ -173,7 +173,7 @@ func TestUnsoundPayloadsAreRefused(t *testing.T) {
 		{Finish: &task.Finish{Result: task.Payload{Encoding: task.JSON, Data: []byte("\"\xff\"")}}},
 	} {
 		p := &proposals{gate: make(chan error)}
-		pump := newReportPump(&term{hub: &Hub{cfg: Config{Store: p}}, ctx: t.Context()}, func(stream.Frame) {})
+		pump := newReportPump(&term{hub: &Hub{cfg: Config{Store: p}}, ctx: t.Context()}, speaker{}, func(stream.Frame) {}, nil)
 		if acks := pump.propose([]stream.Report{r}); acks[0].Code != task.InvalidCommand || len(p.batches) > 0 {
 			t.Errorf("%d: %+v", i, acks)
 		}
@@ -190,7 +190,7 @@ func TestLateReportsAreAllAnsweredWhenTheTermEnds(t *testing.T) {
 		tm := &term{hub: &Hub{cfg: Config{Store: p}}, ctx: ctx}
 		retries := 0
 		var mu sync.Mutex
-		pump := newReportPump(tm, func(f stream.Frame) {
+		pump := newReportPump(tm, speaker{}, func(f stream.Frame) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, a := range f.Acks {
@@ -198,7 +198,7 @@ func TestLateReportsAreAllAnsweredWhenTheTermEnds(t *testing.T) {
 					retries++
 				}
 			}
-		})
+		}, nil)
 		for i := range uint64(10) {
 			pump.add([]stream.Report{{ID: i, Beat: &task.Beat{Token: i % 2, Seq: i}}})
 		}

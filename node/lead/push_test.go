@@ -1,6 +1,7 @@
 package lead
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -20,6 +21,8 @@ type streamBed struct {
 	deaf bool // the leader misses all events
 	t    *testing.T
 	term *term
+	logs keptLogs
+	said records
 }
 
 func (b *streamBed) ProposeLocal(_ context.Context, cmds ...task.Command) ([]task.Result, error) {
@@ -64,14 +67,16 @@ func taskNamed(id string) task.Key { return task.Key{Namespace: task.DefaultName
 // peer is a worker's end of a stream.
 type peer struct {
 	conn *stream.Conn
-	mu   sync.Mutex
-	got  []stream.Frame
+
+	mu    sync.Mutex
+	got   []stream.Frame
+	ended bool
 }
 
-// connect says hello as worker w1 with four slots.
+// connect says hello with four slots, as worker w1 unless hello names another.
 func (b *streamBed) connect(hello stream.Hello) *peer {
 	b.t.Helper()
-	hello.Worker, hello.Slots = "w1", 4
+	hello.Worker, hello.Slots = cmp.Or(hello.Worker, "w1"), 4
 	if hello.Proof == nil {
 		hello.Proof = []byte("p")
 	}
@@ -91,10 +96,12 @@ func (b *streamBed) connect(hello stream.Hello) *peer {
 	b.term.hub.wg.Go(func() {
 		for {
 			f, err := p.conn.Recv()
+			p.mu.Lock()
 			if err != nil {
+				p.ended = true
+				p.mu.Unlock()
 				return
 			}
-			p.mu.Lock()
 			p.got = append(p.got, f)
 			p.mu.Unlock()
 		}
@@ -148,7 +155,7 @@ func withStreams(t *testing.T, f func(t *testing.T, b *streamBed)) {
 			Namespace: task.DefaultNamespace, Module: task.Module{Digest: "m", Version: "v1"},
 			Behaviors: []task.Activated{{Name: "echo", Policy: task.DefaultPolicy()}},
 		})
-		h := New(Config{ID: "n1", TTL: 10 * time.Second, Store: b, Subscribe: b.subscribe, Clock: b, Logger: slog.New(slog.DiscardHandler)})
+		h := New(Config{ID: "n1", TTL: 10 * time.Second, Store: b, Subscribe: b.subscribe, Clock: b, Logs: &b.logs, Logger: slog.New(&b.said)})
 		h.begin(1)
 		b.term = h.current()
 		synctest.Wait()

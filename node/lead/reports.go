@@ -13,8 +13,10 @@ import (
 // reportPump proposes a worker's reports in batches. Reports of one token keep their order. Those of different tokens
 // may travel side by side, in a bounded number of proposals.
 type reportPump struct {
-	term *term
-	send func(stream.Frame)
+	term   *term
+	who    speaker
+	send   func(stream.Frame)
+	refuse func(breach error) // ends the stream
 
 	mu      sync.Mutex
 	idle    *sync.Cond
@@ -30,8 +32,8 @@ const (
 	maxReports       = 1 << 17 // unanswered reports of one worker; a well-behaved worker comes nowhere near
 )
 
-func newReportPump(t *term, send func(stream.Frame)) *reportPump {
-	p := &reportPump{term: t, send: send, busy: map[uint64]bool{}}
+func newReportPump(t *term, who speaker, send func(stream.Frame), refuse func(error)) *reportPump {
+	p := &reportPump{term: t, who: who, send: send, refuse: refuse, busy: map[uint64]bool{}}
 	p.idle = sync.NewCond(&p.mu)
 	return p
 }
@@ -66,7 +68,11 @@ func (p *reportPump) startLocked() {
 		}
 		p.flying++
 		p.term.hub.wg.Go(func() {
-			p.send(stream.Frame{Acks: p.propose(batch)})
+			if err := p.who.mayReport(p.term.hub.cfg.Store, batch); err != nil {
+				p.refuse(err)
+			} else {
+				p.send(stream.Frame{Acks: p.propose(batch)})
+			}
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			for _, r := range batch {
@@ -157,17 +163,8 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 func isFamily(r stream.Report) bool { return len(r.Children) > 0 }
 
 func token(r stream.Report) uint64 {
-	switch {
-	case r.Finish != nil:
-		return r.Finish.Token
-	case r.Beat != nil:
-		return r.Beat.Token
-	case r.Snooze != nil:
-		return r.Snooze.Token
-	case r.GiveBack != nil:
-		return r.GiveBack.Token
-	}
-	return 0
+	_, token := subject(&r)
+	return token
 }
 
 func command(r stream.Report) task.Command {

@@ -15,6 +15,7 @@ type workerStream struct {
 	term    *term
 	conn    *stream.Conn
 	session uint64
+	who     speaker
 	reports *reportPump
 	asks    *askPump
 	log     *slog.Logger
@@ -43,7 +44,8 @@ func newWorkerStream(t *term, conn *stream.Conn, session uint64, hello *stream.H
 	for _, d := range hello.Ready {
 		w.ready[d] = true
 	}
-	w.reports = newReportPump(t, w.send)
+	w.who = speaker{session, hello.Worker}
+	w.reports = newReportPump(t, w.who, w.send, w.refuse)
 	w.asks = &askPump{w: w}
 	return w
 }
@@ -76,7 +78,14 @@ func (w *workerStream) read() error {
 		case f.Credits != nil:
 			w.term.loop.do(func() { w.term.loop.setCredits(w, *f.Credits) })
 		case len(f.Logs) > 0:
-			w.term.hub.keepLogs(f.Logs)
+			own, err := w.who.mayLog(w.term.hub.cfg.Store, f.Logs)
+			if err != nil {
+				w.refuse(err)
+				return err
+			}
+			if len(own) > 0 {
+				w.term.hub.keepLogs(own)
+			}
 		case len(f.Progress) > 0:
 			w.progress(f.Progress)
 		case f.Ask != nil:
@@ -87,6 +96,13 @@ func (w *workerStream) read() error {
 			return errUnexpectedFrame
 		}
 	}
+}
+
+// refuse ends the stream of a worker that speaks for attempts of others, and counts it. What came before is carried out
+// or lost, as if the connection had broken.
+func (w *workerStream) refuse(breach error) {
+	w.term.hub.refused.TellOf(w.who.worker, breach)
+	_ = w.conn.Close()
 }
 
 // isShort reports whether the worker takes assignments of a behavior ahead of its slots.
