@@ -44,6 +44,8 @@ type Options struct {
 	Configure func(i int, c *node.Config)
 	// MayFail says that nodes may stop by themselves; the test looks at Fatal. The checks at the end leave such nodes out.
 	MayFail bool
+	// Intruders says that workers of the test's own making speak for attempts of others. Without it nobody may be taken for one (SPEC A2).
+	Intruders bool
 }
 
 // Cluster is a set of members on one network.
@@ -225,6 +227,7 @@ func (c *Cluster) Stop(i int) {
 	if n == nil {
 		return
 	}
+	c.checkStreams(m, n)
 	if err := n.Close(); err != nil {
 		c.t.Errorf("stop %s: %v", m.ID, err)
 	}
@@ -244,6 +247,7 @@ func (c *Cluster) Kill(i int) {
 	if n == nil {
 		c.t.Fatalf("%s is down", m.ID)
 	}
+	c.checkStreams(m, n)
 	c.Net.Isolate(m.Addr)
 	c.Net.Crash(m.Addr)
 	n.KillGuests()
@@ -251,6 +255,14 @@ func (c *Cluster) Kill(i int) {
 		defer close(gone)
 		_ = n.Close() // it complains that nobody hears it
 	}()
+}
+
+// checkStreams reports honest workers that a member has taken for ones that speak for others: they would go on, on new streams, and nobody
+// would notice.
+func (c *Cluster) checkStreams(m *Member, n *node.Node) {
+	if b := n.Stats().StreamBreaches; b > 0 && !c.o.Intruders {
+		c.t.Errorf("%s has ended %d streams of workers for speaking for others", m.ID, b)
+	}
 }
 
 // Finish checks what must hold in any run: see the package comment. It undoes partitions and delays first.

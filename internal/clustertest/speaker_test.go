@@ -11,7 +11,7 @@ import (
 // TestWorkerSpeaksForOthers: a worker of its own making joins a cluster and reports the end of a task that another worker runs, with the
 // right token. The report is not carried out, the stream ends, and the task ends by its own worker (SPEC A2).
 func TestWorkerSpeaksForOthers(t *testing.T) {
-	Run(t, 3, Options{SessionTTL: ttl}, func(t *testing.T, c *Cluster) {
+	Run(t, 3, Options{SessionTTL: ttl, Intruders: true}, func(t *testing.T, c *Cluster) {
 		c.Push(0, "wait")
 		c.WorkersReady(3)
 		id := c.Submit(0, "wait", "5000")
