@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/internal/discover"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/task"
@@ -35,12 +36,13 @@ func (c systemClock) Mono() time.Duration { return time.Since(c.start) }
 
 // Config is all that a Store needs. Zero values of the fields after OnFatal mean their defaults.
 type Config struct {
-	ID              string   // the node's name, which is not its address (SPEC C1); [a-zA-Z0-9._-]{1,64}
-	Dir             string   // holds the log, snapshots/ and node.json; created with mode 0700
-	Addr            string   // advertised HOST:PORT of the node-to-node port
-	HTTP            string   // advertised HTTP address, which peers are told
-	Join            []string // node-to-node addresses to join through; the node's own may be among them
-	BootstrapExpect int      // how many nodes found the cluster together; 1: this one alone, 0: it only joins
+	ID              string            // the node's name, which is not its address (SPEC C1); [a-zA-Z0-9._-]{1,64}
+	Dir             string            // holds the log, snapshots/ and node.json; created with mode 0700
+	Addr            string            // advertised HOST:PORT of the node-to-node port
+	HTTP            string            // advertised HTTP address, which peers are told
+	Join            []string          // through whom to join, as discover.Check has it; the node's own address may be among them
+	Resolver        discover.Resolver // of names in Join; default net.DefaultResolver
+	BootstrapExpect int               // how many nodes found the cluster together; 1: this one alone, 0: it only joins
 	Net             Network
 	Clock           Clock        // nil: SystemClock()
 	Logger          *slog.Logger // nil: discard
@@ -103,6 +105,9 @@ func orDefault[T comparable](v *T, d T) {
 
 // withDefaults fills in the defaults and refuses what cannot work.
 func (c Config) withDefaults() (Config, error) {
+	if c.Resolver == nil {
+		c.Resolver = net.DefaultResolver
+	}
 	orDefault(&c.HeartbeatTimeout, time.Second)
 	orDefault(&c.ElectionTimeout, max(time.Second, c.HeartbeatTimeout))
 	orDefault(&c.LeaderLeaseTimeout, 500*time.Millisecond)

@@ -1,10 +1,14 @@
 package raftstore
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -305,6 +309,60 @@ func TestTwoClustersMeet(t *testing.T) {
 		}
 		c.stop(other)
 		delete(c.nodes, "other")
+		c.agree()
+	})
+}
+
+// names is a Resolver of one name.
+type names struct {
+	mu    sync.Mutex
+	addrs []string
+}
+
+func (n *names) LookupHost(context.Context, string) ([]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.addrs), nil
+}
+
+func (n *names) LookupSRV(context.Context, string, string, string) (string, []*net.SRV, error) {
+	return "", nil, errors.New("no records")
+}
+
+// TestNamesAreLookedUpAnew: nodes find each other by one name. All of them move at once, the name with them, and they find each other again
+// (SPEC C1).
+func TestNamesAreLookedUpAnew(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		n := &names{addrs: []string{"n1", "n2", "n3"}}
+		var ms []*member
+		for _, id := range n.addrs {
+			m := c.add(id, func(cfg *Config) { cfg.Resolver = n })
+			ms = append(ms, m)
+			c.start(m, 3, "dns:nodes.example:1")
+		}
+		c.leader()
+		c.activate(ms[0].store)
+		c.agree()
+		for _, m := range ms {
+			c.crash(m)
+		}
+		for i, to := range []string{"a", "b", "c"} {
+			ms[i].addr = to + ":1"
+		}
+		for _, m := range ms {
+			c.start(m, 3, "dns:nodes.example:1")
+		}
+		<-time.After(time.Minute)
+		for _, m := range ms {
+			if m.store.Status().LeaderID != "" {
+				t.Fatalf("%s knows a leader, by what name?", m.id)
+			}
+		}
+		n.mu.Lock()
+		n.addrs = []string{"a", "b", "c"}
+		n.mu.Unlock()
+		c.leader()
+		c.propose(ms[0].store, submit("after", task.Fail))
 		c.agree()
 	})
 }

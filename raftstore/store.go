@@ -147,7 +147,7 @@ func (s *Store) guardConfig() guard.Config {
 func (s *Store) membersConfig() members.Config {
 	c := &s.cfg
 	return members.Config{
-		Join: c.Join, BootstrapExpect: c.BootstrapExpect, HeartbeatTimeout: c.HeartbeatTimeout, RPCTimeout: c.RPCTimeout, LevelAfter: c.LevelAfter,
+		Join: c.Join, Resolver: c.Resolver, BootstrapExpect: c.BootstrapExpect, HeartbeatTimeout: c.HeartbeatTimeout, RPCTimeout: c.RPCTimeout, LevelAfter: c.LevelAfter,
 		Dial: c.Net, Logger: c.Logger,
 		Gone: rules{s}.gone, Level: s.Level, Health: s.health, Ended: s.quits,
 		Fail: s.fail, FailDisk: func(err error) { s.fail(fmt.Errorf("%w: %w", ErrDiskFailed, err)) },

@@ -29,8 +29,10 @@ import (
 // memberConfig describes one cluster member of this process.
 type memberConfig struct {
 	id, dir    string
-	cache      string       // directory of compiled modules; "": one in dir
-	http, raft string       // HOST:PORT to listen on
+	cache      string // directory of compiled modules; "": one in dir
+	http, raft string // HOST:PORT to listen on
+	httpAs     string // HOST:PORT by which others find http, and raftAs raft; "": what they listen on
+	raftAs     string
 	hosts      []string     // names by which clients call http, besides those of http and raft
 	raftOn     net.Listener // listens on raft already; nil: nobody does
 	join       []string
@@ -78,19 +80,20 @@ func openMember(c memberConfig) (*member, error) {
 		}
 	}
 	m := &member{
-		port: mux.New(raftListener, keys.Guard(c.keys)), keys: c.keys, pair: c.pair, names: pages.Names(c.hosts, c.http, c.raft),
+		port: mux.New(raftListener, keys.Guard(c.keys)), keys: c.keys, pair: c.pair, names: pages.Names(c.hosts, c.http, c.raft, c.httpAs, c.raftAs),
 		log: c.log.With("node", c.id),
 	}
 	m.port.LogTo(m.log)
 	m.metrics = metrics.New(metricsConfig(m.log))
-	m.url = "http://" + ports.Advertised(c.http, httpListener, c.raft)
+	raft := ports.Advertised(c.raftAs, c.raft, raftListener, c.raft)
+	m.url = "http://" + ports.Advertised(c.httpAs, c.http, httpListener, raft)
 	secure := keys.API(c.pair, c.keys, m.names)
 	if secure != nil {
-		m.url = "https://" + ports.Advertised(c.http, httpListener, c.raft)
+		m.url = "https://" + ports.Advertised(c.httpAs, c.http, httpListener, raft)
 	}
 	m.http = lobby.New(httpListener, lobby.Config{TLS: secure, Ports: c.ports, Log: m.log})
 	config := node.Config{
-		ID: c.id, Dir: c.dir, Addr: ports.Advertised(c.raft, raftListener, c.raft), HTTPAdvertise: m.url,
+		ID: c.id, Dir: c.dir, Addr: raft, HTTPAdvertise: m.url,
 		Join: c.join, BootstrapExpect: c.expect, Net: m.port, Tokens: keys.Tokens(c.keys),
 		Worker: c.worker != workerNone, Maintains: true, Slots: c.slots, SessionTTL: c.ttl, Maintenance: c.maintain, Version: buildVersion().Version, Logger: c.log,
 		Runtime: runtime.Config{CacheDir: c.cache, Grants: c.grants, OnCompile: m.metrics.Compiled}, OnRun: c.runs.Hook(), OnEnd: m.metrics.Ended,

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"net"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -22,9 +22,11 @@ func (p *program) serverCommand() *cli.Command {
 			stringFlag("", "id", "", "the node's identity: unique in the cluster, the same for ever"),
 			stringFlag("", "dir", "", "directory for everything that it keeps"),
 			stringFlag("", "http", "127.0.0.1:7070", "HOST:PORT for clients"),
+			stringFlag("", "http-advertise", "", "HOST:PORT by which clients find --http, if they do not dial that; the port of a proxy, or a published one"),
 			httpHostFlag(""),
-			stringFlag("", "raft", "127.0.0.1:7170", "HOST:PORT for nodes and workers, as they can dial it"),
-			stringFlag("", "join", "", "HOST:PORT,… of nodes to join through: --raft addresses, the own one allowed"),
+			stringFlag("", "raft", "127.0.0.1:7170", "HOST:PORT for nodes and workers"),
+			stringFlag("", "raft-advertise", "", "HOST:PORT by which nodes and workers find --raft, if they do not dial that"),
+			stringFlag("", "join", "", "whom to join through: HOST:PORT of nodes, dns:NAME:PORT for all addresses of a name, srv:NAME for a service record; the own one allowed"),
 			intFlag("", "bootstrap-expect", 0, "how many nodes form the cluster at its first start; without --join 1"),
 			workerFlag(""),
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
@@ -112,8 +114,13 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 	if err := checkPorts(c); err != nil {
 		return config, err
 	}
-	if host, _, _ := net.SplitHostPort(config.raft); host == "" || host == "0.0.0.0" || host == "::" {
-		return config, usagef(c, "--raft must be an address that the others can dial, not %s", config.raft)
+	config.httpAs, config.raftAs = c.String("http-advertise"), c.String("raft-advertise")
+	err = errors.Join(ports.CheckJoin(config.join), ports.CheckAdvertised("raft", config.raft, config.raftAs))
+	if err == nil && config.httpAs != "" {
+		err = ports.CheckAdvertised("http", config.http, config.httpAs)
+	}
+	if err != nil {
+		return config, usagef(c, "%w", err)
 	}
 	if config.slots < 0 || config.expect < 0 {
 		return config, usagef(c, "--worker-slots and --bootstrap-expect must not be negative")

@@ -167,3 +167,65 @@ func TestMembersFromTheCommandLine(t *testing.T) {
 	stop()
 	c.digestsAgree()
 }
+
+// TestAdvertisedAddresses: nodes listen on all addresses of the machine and are found by a name (SPEC C1). A worker and the command line find
+// them by what they advertise; a node that listens elsewhere the next time is found again; what others cannot dial is refused at the start.
+func TestAdvertisedAddresses(t *testing.T) {
+	t.Parallel()
+	secret, _ := drawSecret(t)
+	c := &cluster{t: t, http: &http.Client{Timeout: patience}}
+	c.trust(authorities(t, secret))
+	c.prove(rootToken(t, secret))
+	port := func() string { _, p, _ := strings.Cut(freeAddr(t), ":"); return p }
+	raft := []string{port(), port(), port()}
+	var join []string
+	for _, p := range raft {
+		join = append(join, "dns:localhost:"+p)
+	}
+	flags := func(p *process, raft string) []string {
+		_, web, _ := strings.Cut(p.http, ":")
+		return []string{
+			"server", "--id", p.id, "--dir", filepath.Join(p.dir, "data"), "--http", "0.0.0.0:" + web, "--http-advertise", p.http, "--raft", "0.0.0.0:" + raft,
+			"--raft-advertise", "localhost:" + raft, "--join", strings.Join(join, ","), "--bootstrap-expect", "3", "--cluster-secret", secret,
+		}
+	}
+	for i := range 3 {
+		p := &process{t: t, id: fmt.Sprintf("n%d", i+1), dir: t.TempDir(), http: "localhost:" + port()}
+		p.shareCode()
+		p.args = flags(p, raft[i])
+		c.nodes = append(c.nodes, p)
+		p.start()
+	}
+	t.Cleanup(c.stop)
+	c.waitReady()
+	out := c.taskrt(binary, "cluster", "status")
+	for i, p := range c.nodes {
+		for _, want := range []string{"https://" + p.http, "localhost:" + raft[i]} {
+			if !strings.Contains(out, want) {
+				t.Errorf("the status does not name %s:\n%s", want, out)
+			}
+		}
+	}
+	derived := filepath.Join(t.TempDir(), "worker.secret")
+	workerSecret(t, secret, derived)
+	c.addWorker("w1", 4, "--cluster-secret", derived)
+	c.push("wordcount")
+	if got := c.taskrt(binary, "submit", "wordcount", "--params", `{"text":"a"}`, "--wait"); !strings.Contains(got, `"total":1`) {
+		t.Errorf("a task: %s", got)
+	}
+	moved := c.nodes[1]
+	moved.terminate()
+	moved.args = flags(moved, port())
+	moved.start()
+	c.waitReady()
+	c.digestsAgree()
+	for what, args := range map[string][]string{
+		"--raft-advertise": {"--raft", "0.0.0.0:7170"}, "--http-advertise": {"--http-advertise", "0.0.0.0:7070"}, "--join": {"--join", "dns:nodes"},
+	} {
+		cmd := leash.Command(binary, append([]string{"server", "--id", "x", "--dir", t.TempDir(), "--cluster-secret", secret}, args...)...)
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), what) {
+			t.Errorf("%v: %v: %s", args, err, out)
+		}
+	}
+}

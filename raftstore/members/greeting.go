@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/internal/discover"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 )
 
@@ -118,7 +119,11 @@ func (m *Members) settled() bool {
 func (m *Members) settleOnce(ctx context.Context) (progress bool) {
 	member := m.member()
 	var leader string
-	for _, to := range m.toGreet(member) {
+	join, err := discover.Expand(ctx, m.c.Resolver, m.c.Join) // anew each time: names change where they lead
+	if err != nil {
+		m.c.Logger.Debug("cannot look up whom to join", "err", err)
+	}
+	for _, to := range m.toGreet(member, join) {
 		r, err := m.greet(ctx, to, !member)
 		if err != nil {
 			m.c.Logger.Debug("greeting failed", "addr", to.Addr, "node", to.ID, "err", err)
@@ -170,8 +175,8 @@ func (m *Members) settleOnce(ctx context.Context) (progress bool) {
 }
 
 // toGreet lists the addresses to greet. A member greets the members that do not know its address yet, and the addresses
-// of Join while there is such a member. A node that is no member greets all known addresses and the addresses of Join.
-func (m *Members) toGreet(member bool) []Peer {
+// to join through while there is such a member. A node that is no member greets all known addresses, and those.
+func (m *Members) toGreet(member bool, join []string) []Peer {
 	var ps []Peer
 	missing := !member
 	m.contactMu.Lock()
@@ -194,7 +199,7 @@ func (m *Members) toGreet(member bool) []Peer {
 			ps = append(ps, p)
 		}
 	}
-	for _, addr := range m.c.Join {
+	for _, addr := range join {
 		if addr != m.book.self.Addr && !slices.ContainsFunc(ps, func(p Peer) bool { return p.Addr == addr }) {
 			ps = append(ps, Peer{Addr: addr})
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/internal/discover"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 )
 
@@ -40,8 +41,9 @@ type Raft interface {
 
 // Config is what Members need of the store.
 type Config struct {
-	Join             []string // node-to-node addresses to join through; the node's own may be among them
-	BootstrapExpect  int      // how many nodes found the cluster together; 1: this one alone, 0: it only joins
+	Join             []string // through whom to join, as discover.Check has it; the node's own address may be among them
+	Resolver         discover.Resolver
+	BootstrapExpect  int // how many nodes found the cluster together; 1: this one alone, 0: it only joins
 	HeartbeatTimeout time.Duration
 	RPCTimeout       time.Duration
 	LevelAfter       time.Duration // for how long all members must know a level before it is raised
