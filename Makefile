@@ -38,7 +38,7 @@ RACELESS := /internal/(e2e|linear|arch|sim|mutants|astool|rusttool)(/|$$)|/plugi
 SEQUENTIAL := ^Test(Docs|SmallWorld.*|TxnIsAllOrNothing|NothingStarves|Specification|Corpus|Differential|BenchGuestsAgree)$$
 
 race: ## the tests at small sizes, with the race detector; not those of real processes, nor of one goroutine
-	$(GO) test $(LEAN) -race -short -count 1 -timeout 30m -skip '$(SEQUENTIAL)' $$($(GO) list ./... | grep -Ev '$(RACELESS)')
+	$(GO) run ./internal/races $(LEAN) -race -short -count 1 -timeout 30m -skip '$(SEQUENTIAL)' -- $$($(GO) list ./... | grep -Ev '$(RACELESS)')
 
 short: ## tests without real processes
 	$(GO) test -tags $(TAGS) -short ./...

@@ -185,6 +185,7 @@ var arrows = map[string][]string{
 	"internal/demo":         {"internal/leash", "internal/trio"},
 	"internal/genfields":    {},
 	"internal/mutants":      {"internal/leash"},
+	"internal/races":        {"internal/leash"},
 	"testdata/wasm/build":   {"abi", "internal/leash", "runtime/wasmbin"},
 	"testdata/wasm/bench/*": {},
 
