@@ -30,6 +30,8 @@ type mutant struct {
 	// File says, instead of Dir and In, that the sabotage is of a file in another language. Old is then its text, every
 	// character of it.
 	File string
+	// Times is how often the test runs at most, because chance decides whether one run shows the sabotage; 0: once.
+	Times int
 	// Real says that the test runs without -short, because only real processes show it.
 	Real bool
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -110,7 +111,7 @@ func (r *runner) baseline(m mutant) (time.Duration, error) {
 		plain = sync.OnceValues(func() (string, error) { return bin, build(m.Pkg, bin) })
 		r.plain[m.Pkg] = plain
 	}
-	key := fmt.Sprint(m.Pkg, " ", m.Run, " ", m.Real)
+	key := fmt.Sprint(m.Pkg, " ", m.Run, " ", m.Times, " ", m.Real)
 	green := r.green[key]
 	if green == nil {
 		green = sync.OnceValues(func() (time.Duration, error) {
@@ -141,7 +142,7 @@ var longer = map[string][]string{"./internal/sim": {"-sim.seeds=12"}}
 func runTests(bin string, m mutant, limit time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	args := []string{"-test.run", m.Run, "-test.failfast"}
+	args := []string{"-test.run", m.Run, "-test.failfast", "-test.count", strconv.Itoa(max(1, m.Times))}
 	if !m.Real {
 		args = append(args, "-test.short")
 	}
