@@ -10,5 +10,5 @@ func openFiles() uint64 {
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
 		return 0
 	}
-	return uint64(l.Cur)
+	return uint64(l.Cur) //nolint:unconvert // on some systems it has a sign
 }
