@@ -71,3 +71,53 @@ func TestSilentConnectionsAreBounded(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// FuzzFirstByte: whatever a stranger sends first, the connection goes to the protocol that its first byte names, with all that follows it, or is
+// closed. It does not stay among those who wait (SPEC A11).
+func FuzzFirstByte(f *testing.F) {
+	f.Add([]byte{byte(Raft)})
+	f.Add([]byte{byte(Blob), 'a', 'b'})
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Add([]byte{})
+	f.Add([]byte{0x16, 3, 1})
+	f.Fuzz(func(t *testing.T, said []byte) {
+		ln := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+		m := New(ln, nil)
+		raft := m.Listen(Raft)
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = m.Serve() })
+		near, far := net.Pipe()
+		ln.conns <- near
+		taken := make(chan []byte, 1)
+		wg.Go(func() {
+			defer close(taken)
+			if c, err := raft.Accept(); err == nil {
+				rest, _ := io.ReadAll(c)
+				c.Close()
+				taken <- rest
+			}
+		})
+		_, _ = far.Write(said) // it fails where the port hangs up
+		if len(said) > 0 && said[0] == byte(Raft) {
+			far.Close()
+			if rest := <-taken; string(rest) != string(said[1:]) {
+				t.Errorf("%q is left of %q", rest, said)
+			}
+		} else {
+			if len(said) == 0 {
+				far.Close()
+			}
+			if n, err := far.Read(make([]byte, 1)); err == nil || n > 0 {
+				t.Errorf("%q is answered", said)
+			}
+		}
+		far.Close()
+		m.Close()
+		wg.Wait()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if n := m.waiting.Len(); n != 0 {
+			t.Errorf("%d still wait", n)
+		}
+	})
+}

@@ -135,6 +135,9 @@ func (b *Book) save() error {
 	return nil
 }
 
+// maxPeers is how many nodes a book has. It is far above any cluster: who names more does not fill the disk.
+const maxPeers = 1_000
+
 // Learn takes over what is newer than the book. It reports whether anything was.
 func (b *Book) Learn(ps ...Peer) (changed bool, err error) {
 	b.mu.Lock()
@@ -144,7 +147,8 @@ func (b *Book) Learn(ps ...Peer) (changed bool, err error) {
 		if id == b.self.Identity() {
 			continue
 		}
-		if old, ok := b.peers[id]; ok && old.Incarnation >= p.Incarnation {
+		old, ok := b.peers[id]
+		if ok && old.Incarnation >= p.Incarnation || !ok && len(b.peers) >= maxPeers {
 			continue
 		}
 		b.peers[id] = p

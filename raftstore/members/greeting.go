@@ -258,6 +258,9 @@ func (m *Members) learn(h hello, knows bool) (news bool) {
 	id := h.Self.Identity()
 	c := m.contacts[id]
 	if c == nil {
+		if len(m.contacts) >= maxPeers {
+			return news
+		}
 		c = &contact{}
 		m.contacts[id] = c
 		news = true

@@ -1,0 +1,37 @@
+package guard
+
+import (
+	"io"
+	"net"
+	"testing"
+)
+
+// FuzzGreet: who dials raft's transport names whom it wants. Every other name, and half a name, is refused; nothing behind it is read.
+func FuzzGreet(f *testing.F) {
+	const self = "n1/0123456789abcdef"
+	whole := append([]byte{byte(len(self))}, self...)
+	f.Add(whole)
+	f.Add(append(whole, "and more"...))
+	f.Add(whole[:9])
+	f.Add([]byte{0})
+	f.Add([]byte{255, 'n'})
+	f.Fuzz(func(t *testing.T, said []byte) {
+		near, far := net.Pipe()
+		defer near.Close()
+		sent := make(chan int)
+		go func() {
+			n, _ := far.Write(said)
+			far.Close()
+			sent <- n
+		}()
+		err := (&streamLayer{self: self}).greet(near)
+		meant := len(said) >= len(whole) && string(said[:len(whole)]) == string(whole)
+		if (err == nil) != meant {
+			t.Errorf("%q: %v", said, err)
+		}
+		if rest, _ := io.ReadAll(near); meant && string(rest) != string(said[len(whole):]) {
+			t.Errorf("%q is left of %q", rest, said)
+		}
+		<-sent
+	})
+}
