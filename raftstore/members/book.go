@@ -160,6 +160,13 @@ func (b *Book) Learn(ps ...Peer) (changed bool, err error) {
 	return changed, err
 }
 
+// full reports whether so many more may not find room.
+func (b *Book) full(more int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.peers)+more > maxPeers
+}
+
 // retain forgets the peers for which keep returns false.
 func (b *Book) retain(keep func(Peer) bool) error {
 	b.mu.Lock()

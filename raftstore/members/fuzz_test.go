@@ -82,4 +82,11 @@ func TestPeersAreBounded(t *testing.T) {
 	if n := len(m.contacts); n > maxPeers {
 		t.Errorf("%d have been met", n)
 	}
+	last := Peer{ID: "n4", Instance: "z", Addr: "n4:1", Incarnation: 1}
+	if m.learn(hello{Self: last}, true); m.contacts[last.Identity()] == nil {
+		t.Error("a newcomer is not heard any more")
+	}
+	if _, known := m.book.Lookup(last.Identity()); !known {
+		t.Error("a newcomer finds no room")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -243,8 +244,23 @@ func (m *Members) foreign(h hello) bool {
 	return h.Member && m.hasState() && h.Cluster != "" && own != "" && h.Cluster != own
 }
 
+// makeRoom forgets who is no member. Who still wants to be one greets again.
+func makeRoom(m *Members) {
+	if err := m.book.retain(func(p Peer) bool { return isServer(m, p.Identity()) }); err != nil {
+		m.c.FailDisk(err)
+	}
+}
+
+// isServer reports whether an identity is in the configuration.
+func isServer(m *Members, identity string) bool {
+	return slices.ContainsFunc(m.raft.Servers(), func(srv raft.Server) bool { return string(srv.Address) == identity })
+}
+
 // learn takes over what another node has said. knows says that the node has heard our own hello.
 func (m *Members) learn(h hello, knows bool) (news bool) {
+	if m.book.full(len(h.Known) + 1) {
+		makeRoom(m)
+	}
 	news, err := m.book.Learn(append([]Peer{h.Self}, h.Known...)...)
 	if err == nil && h.Member && h.Cluster != "" && (!m.hasState() || m.book.clusterID() == "") {
 		err = m.book.adopt(h.Cluster)
@@ -259,7 +275,7 @@ func (m *Members) learn(h hello, knows bool) (news bool) {
 	c := m.contacts[id]
 	if c == nil {
 		if len(m.contacts) >= maxPeers {
-			return news
+			maps.DeleteFunc(m.contacts, func(id string, _ *contact) bool { return !isServer(m, id) })
 		}
 		c = &contact{}
 		m.contacts[id] = c
