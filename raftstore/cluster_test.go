@@ -286,22 +286,25 @@ func (c *cluster) has(s *Store, id string) (found bool) {
 func (c *cluster) agree() task.Digest {
 	c.t.Helper()
 	var first task.Digest
+	ds := map[string]task.Digest{} // as they were when their indexes were equal: a leader that began just now goes on settling who votes
 	c.await("equal indexes", func() bool {
-		var ds []task.Digest
-		for _, m := range c.nodes {
+		clear(ds)
+		equal := true
+		for id, m := range c.nodes {
 			if m.store != nil {
-				ds = append(ds, m.store.Status().Digest)
+				ds[id] = m.store.Status().Digest
+				equal = equal && (len(ds) == 1 || ds[id].Index == first.Index)
+				first = ds[id]
 			}
 		}
-		first = ds[0]
-		return !slices.ContainsFunc(ds, func(d task.Digest) bool { return d.Index != first.Index })
+		return equal
 	})
 	for id, m := range c.nodes {
 		if m.store == nil {
 			continue
 		}
-		if d := m.store.Status().Digest; d != first {
-			c.t.Fatalf("%s has digest %v, another %v", id, d, first)
+		if ds[id] != first {
+			c.t.Fatalf("%s has digest %v, another %v", id, ds[id], first)
 		}
 		var err error
 		m.store.Local(func(m *task.Machine) { err = m.Check() })
