@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/change"
 	"github.com/taskrt/taskrt/raftstore/guard"
 	"github.com/taskrt/taskrt/raftstore/members"
 )
@@ -13,9 +14,9 @@ import (
 // The errors of Propose, ProposeLocal and Read. They come wrapped: use errors.Is.
 var (
 	// ErrNoLeader says that no leader was found until the context ended. Nothing was proposed.
-	ErrNoLeader = errors.New("raftstore: no leader")
+	ErrNoLeader = change.ErrNoLeader
 	// ErrNotLeader is returned by ProposeLocal and Transfer on a node that does not lead. Nothing was proposed.
-	ErrNotLeader = errors.New("raftstore: this node does not lead")
+	ErrNotLeader = change.ErrNotLeader
 	// ErrOutcomeUnknown says that something was sent, and no answer came before the context ended (SPEC H4: 503
 	// outcome_unknown). The command may have been applied, or may still be, at most once.
 	ErrOutcomeUnknown = errors.New("raftstore: outcome unknown")

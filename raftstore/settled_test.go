@@ -289,6 +289,9 @@ func TestTransferTo(t *testing.T) {
 			c.await(m.id+" leads", func() bool { return m.store.leadingTerm() != 0 })
 			c.await("all know", func() bool { id, _ := asked.store.Leader(); return id == m.id })
 		}
+		if err := c.followers(c.leader())[0].store.Changes().HandOver(ctxFor(t, time.Minute), ""); !errors.Is(err, ErrNotLeader) {
+			t.Errorf("who does not lead hands over: %v", err) // Close asks by the store's error
+		}
 		if err := ms[0].store.Changes().Transfer(ctxFor(t, time.Minute), "n9"); err == nil {
 			t.Error("somebody who is no member leads")
 		}

@@ -92,9 +92,9 @@ type TransferRequest struct {
 	To string `cbor:"1,keyasint,omitempty"` // node ID; "": to whom the leader chooses
 }
 
-// The errors of Transfer.
+// The errors of Transfer. The first two are the store's, too.
 var (
-	ErrNoLeader  = errors.New("raftstore: no leader is known")
+	ErrNoLeader  = errors.New("raftstore: no leader")
 	ErrNotLeader = errors.New("raftstore: this node does not lead")
 	ErrNoVoter   = errors.New("raftstore: who does not vote cannot lead")
 )
