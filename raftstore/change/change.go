@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -52,35 +50,21 @@ type Changes struct{ c Config }
 // New returns the Changes of a node. They do nothing by themselves.
 func New(c Config) *Changes { return &Changes{c} }
 
-func instanceOf(srv raft.Server) string {
-	_, instance, _ := strings.Cut(string(srv.Address), "/")
-	return instance
-}
-
 // Where is what a node is in the configuration that this node knows.
 type Where struct {
 	Instance string // of its directory
 	Votes    bool
 }
 
-func (m *Changes) find(node string) (raft.Server, bool) {
-	servers := m.c.Raft.Servers()
-	i := slices.IndexFunc(servers, func(srv raft.Server) bool { return string(srv.ID) == node })
-	if i < 0 {
-		return raft.Server{}, false
-	}
-	return servers[i], true
-}
-
 // Find returns where a node is; ok is false if it is no member.
 func (m *Changes) Find(node string) (w Where, ok bool) {
-	srv, ok := m.find(node)
-	return Where{instanceOf(srv), ok && srv.Suffrage == raft.Voter}, ok
+	srv, ok := members.FindServer(m.c.Raft.Servers(), node)
+	return Where{members.InstanceOf(string(srv.Address)), ok && srv.Suffrage == raft.Voter}, ok
 }
 
 // Bears returns a MajorityError if no majority would be alive without a voter. Every node may ask.
 func (m *Changes) Bears(ctx context.Context, node string) error {
-	srv, ok := m.find(node)
+	srv, ok := members.FindServer(m.c.Raft.Servers(), node)
 	if !ok || srv.Suffrage != raft.Voter {
 		return nil
 	}
@@ -122,7 +106,7 @@ func (m *Changes) HandOver(ctx context.Context, to string) error {
 	}
 	request := m.c.Raft.LeadershipTransfer
 	if to != "" {
-		srv, ok := m.find(to)
+		srv, ok := members.FindServer(m.c.Raft.Servers(), to)
 		switch {
 		case !ok || srv.Suffrage != raft.Voter:
 			return ErrNoVoter

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/task/roster"
 )
 
@@ -73,8 +74,8 @@ func (g *manager) look(ctx context.Context, srv raft.Server) (again bool, err er
 	switch {
 	case !known:
 		x.Vote = roster.Voter
-	case x.Gone(instanceOf(srv)):
-		return true, g.step(ctx, srv, x, "node removed", func() raft.Future { return g.c.Raft.RemoveServer(srv.ID, 0, g.c.RPCTimeout/2) })
+	case x.Gone(members.InstanceOf(string(srv.Address))):
+		return true, g.step(ctx, srv, x, "node removed", g.removal(srv))
 	case votes && x.Vote == roster.Held:
 		return true, g.step(ctx, srv, x, "node demoted", func() raft.Future { return g.c.Raft.DemoteVoter(srv.ID, 0, g.c.RPCTimeout/2) })
 	case votes && x.Vote == roster.Newcomer: // it has voted since before anything was settled
@@ -88,12 +89,6 @@ func (g *manager) look(ctx context.Context, srv raft.Server) (again bool, err er
 
 // step takes a voter, or a newcomer, out. A leader hands over first.
 func (g *manager) step(ctx context.Context, srv raft.Server, x roster.Member, done string, change func() raft.Future) error {
-	if string(srv.Address) == g.c.Identity {
-		if err := g.bears(ctx, g.c.Identity); err != nil && !x.Force {
-			return err
-		}
-		return g.c.Raft.Ask(func() raft.Future { return g.c.Raft.LeadershipTransfer() })
-	}
 	g.c.OneByOne.Lock()
 	defer g.c.OneByOne.Unlock()
 	if srv.Suffrage == raft.Voter && !x.Force {
@@ -101,11 +96,18 @@ func (g *manager) step(ctx context.Context, srv raft.Server, x roster.Member, do
 			return err
 		}
 	}
+	if string(srv.Address) == g.c.Identity {
+		return g.c.Raft.Ask(g.c.Raft.LeadershipTransfer)
+	}
 	if err := g.c.Raft.Ask(change); err != nil {
 		return err
 	}
 	g.c.Logger.Info(done, "node", srv.ID)
 	return nil
+}
+
+func (g *manager) removal(srv raft.Server) func() raft.Future {
+	return func() raft.Future { return g.c.Raft.RemoveServer(srv.ID, 0, g.c.RPCTimeout/2) }
 }
 
 // nonvoter promotes a newcomer that may vote and has caught up, and forgets one that is gone.
@@ -121,7 +123,7 @@ func (g *manager) nonvoter(ctx context.Context, srv raft.Server, may bool) (agai
 			return may, nil
 		}
 		delete(g.silent, identity)
-		return true, g.step(ctx, srv, roster.Member{}, "node forgotten: it does not vote, and is gone", func() raft.Future { return g.c.Raft.RemoveServer(srv.ID, 0, g.c.RPCTimeout/2) })
+		return true, g.step(ctx, srv, roster.Member{}, "node forgotten: it does not vote, and is gone", g.removal(srv))
 	}
 	delete(g.silent, identity)
 	switch {

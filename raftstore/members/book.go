@@ -43,6 +43,12 @@ func IDOf(identity string) string {
 	return id
 }
 
+// InstanceOf returns the instance in an identity.
+func InstanceOf(identity string) string {
+	_, instance, _ := strings.Cut(identity, "/")
+	return instance
+}
+
 // nodeFile is the content of node.json.
 type nodeFile struct {
 	Version  int    `json:"version"`

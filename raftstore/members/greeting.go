@@ -246,14 +246,10 @@ func (m *Members) foreign(h hello) bool {
 
 // makeRoom forgets who is no member. Who still wants to be one greets again.
 func makeRoom(m *Members) {
-	if err := m.book.retain(func(p Peer) bool { return isServer(m, p.Identity()) }); err != nil {
+	servers := m.raft.Servers()
+	if err := m.book.retain(func(p Peer) bool { return listed(servers, p.Identity()) }); err != nil {
 		m.c.FailDisk(err)
 	}
-}
-
-// isServer reports whether an identity is in the configuration.
-func isServer(m *Members, identity string) bool {
-	return slices.ContainsFunc(m.raft.Servers(), func(srv raft.Server) bool { return string(srv.Address) == identity })
 }
 
 // learn takes over what another node has said. knows says that the node has heard our own hello.
@@ -275,7 +271,8 @@ func (m *Members) learn(h hello, knows bool) (news bool) {
 	c := m.contacts[id]
 	if c == nil {
 		if len(m.contacts) >= maxPeers {
-			maps.DeleteFunc(m.contacts, func(id string, _ *contact) bool { return !isServer(m, id) })
+			servers := m.raft.Servers()
+			maps.DeleteFunc(m.contacts, func(id string, _ *contact) bool { return !listed(servers, id) })
 		}
 		c = &contact{}
 		m.contacts[id] = c

@@ -13,7 +13,7 @@ func (m *Members) admit(ctx context.Context, p Peer) error {
 	m.admitting.Lock()
 	defer m.admitting.Unlock()
 	id := raft.ServerID(p.ID)
-	if old, ok := findServer(m.raft.Servers(), p.ID); ok {
+	if old, ok := FindServer(m.raft.Servers(), p.ID); ok {
 		if string(old.Address) == p.Identity() {
 			return nil
 		}

@@ -141,12 +141,12 @@ func (m *Members) Forget() error {
 		return nil
 	}
 	return m.book.retain(func(p Peer) bool {
-		srv, ok := findServer(servers, p.ID)
-		return ok && string(srv.Address) == p.Identity()
+		return listed(servers, p.Identity())
 	})
 }
 
-func findServer(ss []raft.Server, id string) (raft.Server, bool) {
+// FindServer returns the server with a node ID.
+func FindServer(ss []raft.Server, id string) (raft.Server, bool) {
 	i := slices.IndexFunc(ss, func(srv raft.Server) bool { return string(srv.ID) == id })
 	if i < 0 {
 		return raft.Server{}, false
@@ -154,10 +154,14 @@ func findServer(ss []raft.Server, id string) (raft.Server, bool) {
 	return ss[i], true
 }
 
+// listed reports whether an identity is among the servers.
+func listed(ss []raft.Server, identity string) bool {
+	return slices.ContainsFunc(ss, func(srv raft.Server) bool { return string(srv.Address) == identity })
+}
+
 // member reports whether this node, with this directory, is in the configuration.
 func (m *Members) member() bool {
-	srv, ok := findServer(m.raft.Servers(), m.book.self.ID)
-	return ok && string(srv.Address) == m.identity
+	return listed(m.raft.Servers(), m.identity)
 }
 
 // hasState reports whether this node belongs, or has belonged, to a cluster.
