@@ -70,9 +70,7 @@ func TestRemove(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
-				ms := three(c, nil)
-				c.activate(ms[0].store)
-				c.awaitLevel(task.MembersLevel)
+				settledThree(c)
 				gone := pick(c)
 				c.settle(gone.id, roster.Held, instanceIn(gone), false)
 				if err := c.ends(gone); !errors.Is(err, ErrRemoved) {
@@ -108,6 +106,15 @@ func instanceIn(m *member) string {
 	return w.Instance
 }
 
+// settledThree starts three nodes, and waits until it is settled that they vote.
+func settledThree(c *cluster) []*member {
+	c.t.Helper()
+	ms := three(c, nil)
+	c.activate(ms[0].store)
+	c.awaitLevel(task.MembersLevel)
+	return ms
+}
+
 func (c *cluster) awaitLevel(level uint64) {
 	c.t.Helper()
 	c.await("the level", func() bool { return c.allAtLevel(level) })
@@ -121,9 +128,7 @@ func (c *cluster) awaitLevel(level uint64) {
 // TestRemovedWhileAway: a node that is away when it is removed hears of it when it comes back, and disturbs nobody.
 func TestRemovedWhileAway(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		ms := three(c, nil)
-		c.activate(ms[0].store)
-		c.awaitLevel(task.MembersLevel)
+		settledThree(c)
 		gone := c.followers(c.leader())[0]
 		c.crash(gone)
 		c.remove(gone, false)
@@ -142,9 +147,7 @@ func TestRemovedWhileAway(t *testing.T) {
 // TestRemovedBehindAPartition: a node that is cut off when it is removed hears of it when the network is whole again. It disturbs nobody.
 func TestRemovedBehindAPartition(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		ms := three(c, nil)
-		c.activate(ms[0].store)
-		c.awaitLevel(task.MembersLevel)
+		settledThree(c)
 		gone := c.followers(c.leader())[0]
 		c.net.Isolate(gone.addr)
 		c.settle(gone.id, roster.Held, instanceIn(gone), false)
@@ -164,9 +167,7 @@ func TestRemovedBehindAPartition(t *testing.T) {
 // TestDemote: a demoted node follows without a vote, over restarts and other leaders, until it is approved again.
 func TestDemote(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		ms := three(c, nil)
-		c.activate(ms[0].store)
-		c.awaitLevel(task.MembersLevel)
+		settledThree(c)
 		held := c.leader()
 		c.settle(held.id, roster.Held, "", false)
 		c.await("two voters", func() bool { return len(c.voters()) == 2 })
@@ -194,9 +195,7 @@ func TestDemote(t *testing.T) {
 // operator insists.
 func TestNoMajorityLeft(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		ms := three(c, nil)
-		c.activate(ms[0].store)
-		c.awaitLevel(task.MembersLevel)
+		settledThree(c)
 		followers := c.followers(c.leader())
 		away, asked := followers[0], followers[1]
 		c.crash(away)
@@ -219,9 +218,7 @@ func TestNoMajorityLeft(t *testing.T) {
 		c.await("two voters", func() bool { return len(c.voters()) == 2 })
 	})
 	bubble(t, func(t *testing.T, c *cluster) {
-		ms := three(c, nil)
-		c.activate(ms[0].store)
-		c.awaitLevel(task.MembersLevel)
+		settledThree(c)
 		followers := c.followers(c.leader())
 		c.crash(followers[0])
 		c.remove(followers[1], true)
@@ -236,9 +233,7 @@ func TestNoMajorityLeft(t *testing.T) {
 // TestNewcomerIsNotTheMajority: while somebody who votes is away, a newcomer that the majority would then depend on waits.
 func TestNewcomerIsNotTheMajority(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		ms := three(c, nil)
-		c.activate(ms[0].store)
-		c.awaitLevel(task.MembersLevel)
+		settledThree(c)
 		away := c.followers(c.leader())[0]
 		c.crash(away)
 		m := c.add("n4", nil)
@@ -257,9 +252,7 @@ func TestNewcomerIsNotTheMajority(t *testing.T) {
 // TestForgotten: who does not vote, and is gone, is forgotten after an hour.
 func TestForgotten(t *testing.T) {
 	bubbleFor(t, 2*time.Hour, func(t *testing.T, c *cluster) {
-		ms := three(c, nil)
-		c.activate(ms[0].store)
-		c.awaitLevel(task.MembersLevel)
+		settledThree(c)
 		m := c.add("n4", nil)
 		c.start(m, 0, "n1:1", "n2:1", "n3:1")
 		c.await("it follows", func() bool { return m.store.Status().Role == RoleNonvoter })
@@ -278,9 +271,7 @@ func TestForgotten(t *testing.T) {
 // TestTransferTo: leadership goes to whom an operator names, whichever node is asked.
 func TestTransferTo(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		ms := three(c, nil)
-		c.activate(ms[0].store)
-		c.awaitLevel(task.MembersLevel)
+		ms := settledThree(c)
 		for _, m := range ms {
 			asked := c.followers(m)[0]
 			if err := asked.store.Changes().Transfer(ctxFor(t, time.Minute), m.id); err != nil {
