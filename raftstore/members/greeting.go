@@ -120,9 +120,12 @@ func (m *Members) settled() bool {
 func (m *Members) settleOnce(ctx context.Context) (progress bool) {
 	member := m.member()
 	var leader string
-	join, err := discover.Expand(ctx, m.c.Resolver, m.c.Join) // anew each time: names change where they lead
-	if err != nil {
-		m.c.Logger.Debug("cannot look up whom to join", "err", err)
+	var join []string
+	if !m.settled() { // else nobody is greeted
+		var err error
+		if join, err = discover.Expand(ctx, m.c.Resolver, m.c.Join); err != nil { // anew each time: names change where they lead
+			m.c.Logger.Debug("cannot look up whom to join", "err", err)
+		}
 	}
 	for _, to := range m.toGreet(member, join) {
 		r, err := m.greet(ctx, to, !member)
