@@ -25,7 +25,7 @@ func (m *Members) Change(ctx context.Context, node string, a membership.Action, 
 	var answer membership.MemberReply
 	sent, err := m.client.post(ctx, "/v1/cluster/members/"+url.PathEscape(node)+"/"+string(a), nil, r, &answer, true)
 	if a == membership.Remove && sent != nil && sent.maybe && api.CodeOf(err) == api.CodeMemberNotFound {
-		return &membership.MemberReply{Node: &api.Node{ID: node, Role: "removed"}, Done: true}, nil // the first request has removed it
+		return &membership.MemberReply{Node: &api.Node{ID: node, Role: membership.Removed}, Done: true}, nil // the first request has removed it
 	}
 	if err != nil {
 		return nil, err

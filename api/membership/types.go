@@ -42,6 +42,9 @@ func (r *MemberRequest) Check(node string, a Action) error {
 	return nil
 }
 
+// Removed is the role of a node that was removed, in the reply that says so.
+const Removed = "removed"
+
 // MemberReply is the member after an action. Done says that the configuration is as it was asked for; else the leader makes it so as soon as it
 // can: a newcomer is promoted when it has caught up, and nobody goes while no majority would be left.
 type MemberReply struct {

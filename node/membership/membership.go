@@ -62,7 +62,7 @@ func (m Manager) Change(ctx context.Context, node string, a membership.Action, r
 	w, ok := m.changes.Find(node)
 	switch {
 	case !ok && a == membership.Remove && m.log.Done(ctx):
-		return &membership.MemberReply{Node: &api.Node{ID: node, Role: gone}, Done: true}, nil
+		return &membership.MemberReply{Node: &api.Node{ID: node, Role: membership.Removed}, Done: true}, nil
 	case !ok:
 		return nil, api.NewError(api.CodeMemberNotFound, "the cluster has no member %.80s: a node becomes one when it is started with --join", node)
 	}
@@ -71,14 +71,14 @@ func (m Manager) Change(ctx context.Context, node string, a membership.Action, r
 			return nil, err
 		}
 	}
+	var last *api.Node // as it was before it was removed
 	cmd := task.SetMember{Node: node, Vote: uint64(roster.Held), Force: r.Force}
 	switch a {
 	case membership.Approve:
 		cmd.Vote = uint64(roster.Voter)
 	case membership.Remove:
-		cmd.Remove = w.Instance
+		cmd.Remove, last = w.Instance, m.show(ctx, node)
 	}
-	before := m.show(ctx, node)
 	res, err := m.log.Propose(ctx, cmd)
 	if err == nil {
 		err = m.log.Await(ctx, res.Index)
@@ -97,14 +97,11 @@ func (m Manager) Change(ctx context.Context, node string, a membership.Action, r
 		return !ok || now.Instance != w.Instance
 	})
 	if a == membership.Remove && done {
-		before.Role, before.Voter, before.Vote = gone, false, ""
-		return &membership.MemberReply{Node: before, Done: true}, nil
+		last.Role, last.Voter, last.Vote = membership.Removed, false, ""
+		return &membership.MemberReply{Node: last, Done: true}, nil
 	}
 	return &membership.MemberReply{Node: m.show(ctx, node), Done: done}, nil
 }
-
-// gone is the role of a node that was removed.
-const gone = "removed"
 
 // mayGo refuses a step that would leave no majority alive.
 func (m Manager) mayGo(ctx context.Context, node string) error {

@@ -49,7 +49,7 @@ func voteWord(n api.Node) string {
 		return "when approved"
 	case n.Vote == "held":
 		return "held"
-	case n.Role == "removed":
+	case n.Role == membership.Removed:
 		return "-"
 	}
 	return "when caught up"
