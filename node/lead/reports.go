@@ -163,7 +163,7 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 func isFamily(r stream.Report) bool { return len(r.Children) > 0 }
 
 func token(r stream.Report) uint64 {
-	_, token := subject(&r)
+	_, token := r.Subject()
 	return token
 }
 

@@ -23,7 +23,7 @@ type speaker struct {
 func (s speaker) mayReport(store Store, reports []stream.Report) (breach error) {
 	store.Local(func(m *task.Machine) {
 		for i := range reports {
-			key, token := subject(&reports[i])
+			key, token := reports[i].Subject()
 			if breach = s.breach(m, m.Task(key), token); breach != nil {
 				return
 			}
@@ -71,19 +71,4 @@ func (s speaker) breach(m *task.Machine, t *task.Task, token uint64) error {
 		return fmt.Errorf("it speaks for token %d, a lease of worker %q", token, t.Lease.Worker)
 	}
 	return nil
-}
-
-// subject returns the task and the token of a report.
-func subject(r *stream.Report) (task.Key, uint64) {
-	switch {
-	case r.Finish != nil:
-		return r.Finish.Key, r.Finish.Token
-	case r.Beat != nil:
-		return r.Beat.Key, r.Beat.Token
-	case r.Snooze != nil:
-		return r.Snooze.Key, r.Snooze.Token
-	case r.GiveBack != nil:
-		return r.GiveBack.Key, r.GiveBack.Token
-	}
-	return task.Key{}, 0
 }

@@ -182,22 +182,17 @@ func (c *process) mayBeReady(digests []string) error {
 
 // mayReport checks that a report is about an attempt that the child was given, and that the attempt may do what it reports.
 func (c *process) mayReport(r *stream.Report) error {
-	n, key, token, external := 0, task.Key{}, uint64(0), false
-	if f := r.Finish; f != nil {
-		n, key, token, external = n+1, f.Key, f.Token, f.External
+	kinds := 0
+	for _, is := range [...]bool{r.Finish != nil, r.Beat != nil, r.Snooze != nil, r.GiveBack != nil} {
+		if is {
+			kinds++
+		}
 	}
-	if b := r.Beat; b != nil {
-		n, key, token, external = n+1, b.Key, b.Token, b.External || b.Extend != 0
+	if kinds != 1 {
+		return fmt.Errorf("a report of %d kinds", kinds)
 	}
-	if s := r.Snooze; s != nil {
-		n, key, token = n+1, s.Key, s.Token
-	}
-	if g := r.GiveBack; g != nil {
-		n, key, token = n+1, g.Key, g.Token
-	}
-	if n != 1 {
-		return fmt.Errorf("a report of %d kinds", n)
-	}
+	external := r.Finish != nil && r.Finish.External || r.Beat != nil && (r.Beat.External || r.Beat.Extend != 0)
+	key, token := r.Subject()
 	of, err := c.leases.of(token, key)
 	switch {
 	case err != nil:

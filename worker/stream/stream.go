@@ -211,6 +211,21 @@ type Report struct {
 	Children [][]byte `cbor:"6,keyasint,omitempty"` // with Finish: JSON of tasks to submit in its commit (abi/README.md, taskrt_tasks_v1)
 }
 
+// Subject returns the task and the token that the report is about; zeros for a report of nothing.
+func (r *Report) Subject() (task.Key, uint64) {
+	switch {
+	case r.Finish != nil:
+		return r.Finish.Key, r.Finish.Token
+	case r.Beat != nil:
+		return r.Beat.Key, r.Beat.Token
+	case r.Snooze != nil:
+		return r.Snooze.Key, r.Snooze.Token
+	case r.GiveBack != nil:
+		return r.GiveBack.Key, r.GiveBack.Token
+	}
+	return task.Key{}, 0
+}
+
 // ChildRefused is the code of an Ack which says that the finish did not happen, because a child cannot be submitted.
 const ChildRefused task.Code = "child_refused"
 
