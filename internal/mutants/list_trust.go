@@ -31,7 +31,7 @@ var trustMutants = []mutant{
 		Pkg: "./api/server", Run: "TestPagesGetNothing", Why: "A9: a refused request has its body read",
 	},
 	{
-		Name: "frames-on-trust", Dir: "raftstore/rpc", In: "readBody", Old: `min(n, pieceOnTrust)`, New: `n`,
+		Name: "frames-on-trust", Dir: "internal/arriving", In: "Append", Old: `min(end-have, max(step, have))`, New: `end-have`,
 		Pkg: "./raftstore/rpc", Run: "TestAnnouncedBytesCostNothing", Why: "A9: thirteen bytes of a stranger cost 64 MiB",
 	},
 	{

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/taskrt/taskrt/internal/arriving"
 )
 
 // Message is what one Send carries.
@@ -166,14 +168,9 @@ func (c *Conn) rest(m *Message, header []byte, have, limit int) error {
 	if size > limit {
 		return fmt.Errorf("%w: %d bytes announced, limit %d", ErrTooLarge, size, limit)
 	}
-	for len(m.Body) < size {
-		have := len(m.Body)
-		m.Body = append(m.Body, make([]byte, min(size-have, max(step, have)))...)
-		if _, err := io.ReadFull(c.nc, m.Body[have:]); err != nil {
-			return unexpected(err)
-		}
-	}
-	return nil
+	body, err := arriving.Append(c.nc, m.Body, size-len(m.Body), step)
+	m.Body = body
+	return err
 }
 
 func unexpected(err error) error {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/taskrt/taskrt/internal/arriving"
 )
 
 // A frame is
@@ -41,27 +43,8 @@ func readFrame(r *bufio.Reader) (frame, error) {
 	if n < frameHead-4 || n > maxFrame {
 		return frame{}, fmt.Errorf("%w: %d", errFrameSize, n)
 	}
-	body, err := readBody(r, int(n-(frameHead-4)))
+	body, err := arriving.Append(r, nil, int(n-(frameHead-4)), pieceOnTrust)
 	return frame{id: binary.BigEndian.Uint64(h[4:12]), kind: h[12], body: body}, err
-}
-
-// readBody reads n bytes. Its memory grows with the bytes that have arrived, not with n: the peer has only announced n.
-func readBody(r io.Reader, n int) ([]byte, error) {
-	body := make([]byte, min(n, pieceOnTrust))
-	for have := 0; ; {
-		if _, err := io.ReadFull(r, body[have:]); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
-		}
-		if have = len(body); have == n {
-			return body, nil
-		}
-		grown := make([]byte, min(n, 2*have))
-		copy(grown, body)
-		body = grown
-	}
 }
 
 // frameWriter writes frames to a connection. It never makes the caller wait for the peer. One goroutine writes the

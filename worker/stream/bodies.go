@@ -3,9 +3,10 @@ package stream
 import (
 	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
+
+	"github.com/taskrt/taskrt/internal/arriving"
 )
 
 // readSize is the size of the buffer in front of a reader of frames.
@@ -18,8 +19,7 @@ type bodies struct {
 	body []byte // reused by next
 }
 
-// next returns one frame's bytes, which are valid until the next call. The buffer grows with the bytes that have
-// arrived, not with the length that the header promises.
+// next returns one frame's bytes, which are valid until the next call.
 func (r *bodies) next() ([]byte, error) {
 	var h [HeaderSize]byte
 	if _, err := io.ReadFull(r.br, h[:]); err != nil {
@@ -32,19 +32,12 @@ func (r *bodies) next() ([]byte, error) {
 	if cap(r.body) > keepBuffer {
 		r.body = nil
 	}
-	r.body = r.body[:0]
-	for len(r.body) < n {
-		step := min(n-len(r.body), max(writeChunk, len(r.body)))
-		have := len(r.body)
-		r.body = append(r.body, make([]byte, step)...)
-		if _, err := io.ReadFull(r.br, r.body[have:]); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
-		}
+	body, err := arriving.Append(r.br, r.body[:0], n, writeChunk)
+	if err != nil {
+		return nil, err
 	}
-	return r.body, nil
+	r.body = body
+	return body, nil
 }
 
 // whole reports whether next would return a frame without waiting for more bytes.
