@@ -491,9 +491,8 @@ func (c *cluster) leader() int {
 	return at
 }
 
-// taskrt runs a command against the cluster's nodes.
-func (c *cluster) taskrt(exe string, args ...string) string {
-	c.t.Helper()
+// command is a command against the cluster's nodes.
+func (c *cluster) command(exe string, args ...string) *exec.Cmd {
 	cmd := leash.Command(exe, append(args, "--server", strings.Join(c.urls(), ","))...)
 	if c.ca != "" {
 		cmd.Args = append(cmd.Args, "--ca", c.ca)
@@ -501,6 +500,13 @@ func (c *cluster) taskrt(exe string, args ...string) string {
 	if token := c.token.Load(); token != nil {
 		cmd.Env = append(os.Environ(), "TASKRT_TOKEN="+*token)
 	}
+	return cmd
+}
+
+// taskrt runs a command against the cluster's nodes, and demands that it succeeds.
+func (c *cluster) taskrt(exe string, args ...string) string {
+	c.t.Helper()
+	cmd := c.command(exe, args...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,6 +24,22 @@ type load struct {
 
 // startLoad needs the behavior wordcount. A request that fails fails the test.
 func startLoad(t *testing.T, c *cluster) *load {
+	return startLoadBy(t, c, func(n int, body string) ([]byte, error) {
+		resp, err := c.http.Post(c.urls()[n%3]+"/v1/tasks?wait=1m", "application/json", strings.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		data, err := io.ReadAll(resp.Body)
+		if err == nil && resp.StatusCode != http.StatusCreated {
+			err = fmt.Errorf("%s: %s", resp.Status, data)
+		}
+		return data, err
+	})
+}
+
+// startLoadBy is startLoad by callers that submit the n-th body in another way: submit returns the answer.
+func startLoadBy(t *testing.T, c *cluster, submit func(n int, body string) ([]byte, error)) *load {
 	l := &load{c: c, quit: make(chan struct{})}
 	for i := range l.done {
 		l.wg.Go(func() {
@@ -33,14 +50,13 @@ func startLoad(t *testing.T, c *cluster) *load {
 				default:
 				}
 				body := fmt.Sprintf(`{"behavior":"wordcount","id":"load-%d-%d","params":{"text":"a"}}`, i, n)
-				resp, err := c.http.Post(c.urls()[n%3]+"/v1/tasks?wait=1m", "application/json", strings.NewReader(body))
-				if err != nil || resp.StatusCode != http.StatusCreated {
-					t.Errorf("a submit under load: %v, %v", resp, err)
+				data, err := submit(n, body)
+				if err != nil {
+					t.Errorf("a submit under load: %v", err)
 					return
 				}
 				var r struct{ Task task }
-				err = json.NewDecoder(resp.Body).Decode(&r)
-				resp.Body.Close()
+				err = json.Unmarshal(data, &r)
 				x := r.Task
 				switch {
 				case err != nil || x.ID == "" || x.Final && x.Status != "SUCCESS":

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/taskrt/taskrt/internal/leash"
@@ -53,51 +51,15 @@ func (c *cluster) votes() (ids []string) {
 	return ids
 }
 
-// load submits tasks, one after the other and through all nodes in turn, until stop. stop demands that every task that was submitted has
-// succeeded, and that there are enough of them to mean something.
-func (c *cluster) load(callers int) (stop func()) {
-	done := make(chan struct{})
-	counts := make([]int, callers)
-	var wg sync.WaitGroup
-	for i := range callers {
-		wg.Go(func() {
-			for n, at := 0, i; ; n, at = n+1, at+1 {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				node := at % 3
-				if !c.nodes[node].running() {
-					node = (node + 1) % 3
-				}
-				body := map[string]any{"behavior": "wordcount", "id": fmt.Sprintf("load-%d-%d", i, n), "params": map[string]any{"text": "a"}}
-				switch code, data := c.insist(c.t.Context(), node, http.MethodPost, "/v1/tasks", body); code {
-				case 0: // the node was killed: the next one is asked for the same
-					n--
-				case http.StatusCreated, http.StatusOK:
-					counts[i]++
-				default:
-					c.t.Errorf("a submit: %d %s", code, data)
-					return
-				}
-			}
-		})
-	}
-	return func() {
-		c.t.Helper()
-		close(done)
-		wg.Wait()
-		for i, n := range counts {
-			if n < 20 {
-				c.t.Errorf("caller %d submitted %d tasks only", i, n)
-			}
-			for k := range n {
-				id := fmt.Sprintf("load-%d-%d", i, k)
-				if got := c.final(id); got.Status != "SUCCESS" {
-					c.t.Fatalf("%s: %+v", id, got)
-				}
-			}
+// insisting submits through one node after the other until one of them takes the task: a node may be killed, and leadership may move.
+func (c *cluster) insisting(n int, body string) ([]byte, error) {
+	for ; ; n++ {
+		switch code, data := c.insist(c.t.Context(), n%3, http.MethodPost, "/v1/tasks?wait=1m", json.RawMessage(body)); code {
+		case 0: // the node was killed: the next one is asked for the same
+		case http.StatusCreated, http.StatusOK:
+			return data, nil
+		default:
+			return nil, fmt.Errorf("%d: %s", code, data)
 		}
 	}
 }
@@ -105,9 +67,7 @@ func (c *cluster) load(callers int) (stop func()) {
 // refused runs a command that must fail, and returns what it says.
 func (c *cluster) refused(args ...string) string {
 	c.t.Helper()
-	cmd := leash.Command(binary, append(args, "--server", strings.Join(c.urls(), ","), "--ca", c.ca)...)
-	cmd.Env = append(os.Environ(), "TASKRT_TOKEN="+*c.token.Load())
-	out, err := cmd.CombinedOutput()
+	out, err := c.command(binary, args...).CombinedOutput()
 	if err == nil {
 		c.t.Errorf("taskrt %s succeeds: %s", strings.Join(args, " "), out)
 	}
@@ -121,7 +81,7 @@ func TestMembersFromTheCommandLine(t *testing.T) {
 	secret, _ := drawSecret(t)
 	c := newCluster(t, "--cluster-secret", secret)
 	c.push("wordcount")
-	stop := c.load(2)
+	load := startLoadBy(t, c, c.insisting)
 	said := func(want string, args ...string) {
 		t.Helper()
 		if got := c.taskrt(binary, append([]string{"cluster"}, args...)...); !strings.Contains(got, want) {
@@ -164,7 +124,14 @@ func TestMembersFromTheCommandLine(t *testing.T) {
 	}
 	n3.start()
 	c.waitReady()
-	stop()
+	load.progress()
+	load.stop()
+	load.allDone()
+	for i := range load.done {
+		if n := load.done[i].Load(); n < 20 {
+			t.Errorf("caller %d submitted %d tasks only", i, n)
+		}
+	}
 	c.digestsAgree()
 }
 
