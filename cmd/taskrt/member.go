@@ -86,10 +86,11 @@ func openMember(c memberConfig) (*member, error) {
 	m.port.LogTo(m.log)
 	m.metrics = metrics.New(metricsConfig(m.log))
 	raft := ports.Advertised(c.raftAs, c.raft, raftListener, c.raft)
-	m.url = "http://" + ports.Advertised(c.httpAs, c.http, httpListener, raft)
+	at := ports.Advertised(c.httpAs, c.http, httpListener, raft)
+	m.url = "http://" + at
 	secure := keys.API(c.pair, c.keys, m.names)
 	if secure != nil {
-		m.url = "https://" + ports.Advertised(c.httpAs, c.http, httpListener, raft)
+		m.url = "https://" + at
 	}
 	m.http = lobby.New(httpListener, lobby.Config{TLS: secure, Ports: c.ports, Log: m.log})
 	config := node.Config{

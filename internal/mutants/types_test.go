@@ -51,7 +51,6 @@ func TestEntriesCompile(t *testing.T) {
 type listed struct {
 	ImportPath, Export string
 	GoFiles            []string
-	ImportMap          map[string]string
 }
 
 // listPackages returns the packages of this module and all that they import, by import path; this module's also by directory.
