@@ -100,6 +100,9 @@ check: fmt subjects vet lint tidy generate-check wasm-check ## format, subjects 
 fmt: ## fail on files that gofmt would change
 	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$out" ]; then echo "gofmt:"; echo "$$out"; exit 1; fi
 
+hooks: ## let git refuse a commit whose subject CI would refuse
+	git config core.hooksPath .ci/hooks
+
 subjects: ## fail on commits that are not `package: do x` in 72 characters
 	@.ci/subjects
 
