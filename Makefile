@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short fuzz sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare meter-bench compare check check-fast fmt subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build demo test race short fuzz sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare meter-bench compare check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
