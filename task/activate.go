@@ -12,9 +12,8 @@ type Activate struct {
 	Module    Module      `cbor:"2,keyasint"`
 	Behaviors []Activated `cbor:"3,keyasint"`
 
-	// Noted says that the proposer has noted the module's file as a blob. Without the blob's record the command is
-	// refused as blob_gone. Logs from before there were records of blobs do not say so. In them the module brings the
-	// record of its file.
+	// Noted says that the proposer has noted the module's file as a blob. Without the blob's record the command is refused as blob_gone. Logs from
+	// before there were records of blobs do not say so. In them the module brings the record of its file.
 	Noted bool `cbor:"4,keyasint,omitempty"`
 }
 
@@ -75,9 +74,8 @@ func (c *Activate) check(m *Machine) (Result, bool) {
 	return m.admitModule(c.Module.Digest, c.Noted)
 }
 
-// activate makes v the active version of b. A known version becomes the newest again, with the policy of its pinned
-// tasks. The last KeptVersions stay, and also the versions that tasks are pinned to (SPEC B2). A deleted behavior is
-// there again, and not paused (SPEC B8).
+// activate makes v the active version of b. A known version becomes the newest again, with the policy of its pinned tasks. The last KeptVersions
+// stay, and also the versions that tasks are pinned to (SPEC B2). A deleted behavior is there again, and not paused (SPEC B8).
 func (m *Machine) activate(b *behaviorRow, v Version) {
 	next := &Behavior{Active: v.Version, External: v.Module == ""}
 	if old := b.behavior; old != nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task/queue"
 )
 
-// Assign gives a due task to a session, or to an external worker (SPEC L1). It is refused unless the task still has
-// this rev and is due, and the session is alive and has a free slot. Plan makes Assigns. The leader also adds Assigns
-// that are Fresh to submits, before there is anything to plan.
+// Assign gives a due task to a session, or to an external worker (SPEC L1). It is refused unless the task still has this rev and is due, and the
+// session is alive and has a free slot. Plan makes Assigns. The leader also adds Assigns that are Fresh to submits, before there is anything to plan.
 //
 //fields:wire value
 type Assign struct {
@@ -112,9 +111,8 @@ func (c *Assign) waiting(m *Machine, until Time) *row {
 	return r
 }
 
-// foremost reports whether r comes first of its namespace (SPEC T4). It compares r with the tasks that are due, that
-// nothing keeps from being assigned, and that the same workers take. Between namespaces the leader shares (SPEC N2). It
-// looks once at each lane.
+// foremost reports whether r comes first of its namespace (SPEC T4). It compares r with the tasks that are due, that nothing keeps from being
+// assigned, and that the same workers take. Between namespaces the leader shares (SPEC N2). It looks once at each lane.
 func (m *Machine) foremost(r *row) bool {
 	if !r.InLane {
 		return false
@@ -156,8 +154,7 @@ func notEligible() Result {
 	return refuse(NotEligible, "the task is gone, has changed, is not due, or others come first")
 }
 
-// permit returns the version that a waiting task would run now. If its behavior may not start it, permit returns nil
-// and the refusal.
+// permit returns the version that a waiting task would run now. If its behavior may not start it, permit returns nil and the refusal.
 func (m *Machine) permit(r *row) (*Version, Result) {
 	b, t := m.of(r), m.task(r)
 	x := facts(t)

@@ -84,8 +84,7 @@ type Policy struct {
 	KeepCount int64            `cbor:"27,keyasint,omitempty"` // retention by count: final tasks of the behavior; 0: no limit
 }
 
-// DefaultPolicy returns the policy of a behavior whose manifest says nothing (SPEC R2, R3, L7, L8, H3). Retention is left to
-// the namespace.
+// DefaultPolicy returns the policy of a behavior whose manifest says nothing (SPEC R2, R3, L7, L8, H3). Retention is left to the namespace.
 func DefaultPolicy() Policy {
 	const second, hour = 1000, 3600 * 1000
 	return Policy{

@@ -2,8 +2,7 @@ package task
 
 import "slices"
 
-// live returns the behavior as everybody but its waiting tasks sees it: nil if there is none or if it was deleted (SPEC
-// B8).
+// live returns the behavior as everybody but its waiting tasks sees it: nil if there is none or if it was deleted (SPEC B8).
 func (b *behaviorRow) live() *Behavior {
 	if b == nil || b.behavior == nil || b.behavior.Deleted {
 		return nil
@@ -33,9 +32,8 @@ func (m *Machine) putBehavior(b *behaviorRow, next *Behavior) {
 	m.emit(Event{Kind: BehaviorChanged, Behavior: next})
 }
 
-// forgetBehavior forgets a deleted behavior when no task of it is left, because creating and deleting names must not
-// fill the memory (SPEC B8). A later behavior of that name is new. The same holds for a name that only imported tasks
-// had.
+// forgetBehavior forgets a deleted behavior when no task of it is left, because creating and deleting names must not fill the memory (SPEC B8). A
+// later behavior of that name is new. The same holds for a name that only imported tasks had.
 func (m *Machine) forgetBehavior(b *behaviorRow) {
 	switch {
 	case b.needed() || m.behaviors[b.behaviorName] != b:

@@ -4,10 +4,9 @@ import "github.com/taskrt/taskrt/task/blobs"
 
 // Blob is a file of the blob store as the log knows it (SPEC M3). Values are immutable.
 //
-// A blob is noted twice: before its first byte is written anywhere, and when a majority has it. A node that unlinks a
-// file looks at the record after it has the file's lock. A node that writes a file has applied the first note before.
-// So a file that is put again while its deletion is being carried out stays, without any clock. The grace of
-// maintenance only saves work.
+// A blob is noted twice: before its first byte is written anywhere, and when a majority has it. A node that unlinks a file looks at the record after
+// it has the file's lock. A node that writes a file has applied the first note before. So a file that is put again while its deletion is being
+// carried out stays, without any clock. The grace of maintenance only saves work.
 //
 // The second note names the first. If the record was dropped in between, and the first note of another upload made it
 // again, the files of the earlier upload may be gone, and this upload must not vouch for them.
@@ -37,8 +36,7 @@ func (m *Machine) BlobReady(digest string) bool {
 	return r != nil && r.Ready
 }
 
-// Blobs yields the blobs after the given digest, by digest and with their references, or all blobs for "". Anything
-// that is no digest counts as "".
+// Blobs yields the blobs after the given digest, by digest and with their references, or all blobs for "". Anything that is no digest counts as "".
 func (m *Machine) Blobs(after string) func(yield func(*Blob) bool) {
 	return func(yield func(*Blob) bool) {
 		for r := range m.blobs.After(after) {

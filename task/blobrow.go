@@ -48,8 +48,7 @@ func (m *Machine) referTask(prev, t *Task) {
 	}
 }
 
-// referOperation notes the new references of an operation's record. The record replaces prev, which is nil if there was
-// none.
+// referOperation notes the new references of an operation's record. The record replaces prev, which is nil if there was none.
 func (m *Machine) referOperation(prev, o *Operation) {
 	none := Payload{}
 	for i, p := range o.payloads() {

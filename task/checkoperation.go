@@ -8,8 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task/table"
 )
 
-// part says what is wrong with t as a task of its operation o, or nothing. An imported task has yet to take its
-// version.
+// part says what is wrong with t as a task of its operation o, or nothing. An imported task has yet to take its version.
 func (o *Operation) part(t *Task) string {
 	switch t.Role {
 	case RolePartition:

@@ -1,11 +1,9 @@
 package task
 
-// Command is one change that can be proposed. The set is sealed: each command has one struct, one file and one apply. A
-// command carries no time, because Header does (SPEC C3). The commands are value types of this package. Package wire
-// knows them all by number.
+// Command is one change that can be proposed. The set is sealed: each command has one struct, one file and one apply. A command carries no time,
+// because Header does (SPEC C3). The commands are value types of this package. Package wire knows them all by number.
 type Command interface {
-	// apply decides and carries out the command. A refusal is a Result whose Code is not OK. It changes nothing (but see
-	// Finish.late).
+	// apply decides and carries out the command. A refusal is a Result whose Code is not OK. It changes nothing (but see Finish.late).
 	apply(m *Machine) Result
 }
 

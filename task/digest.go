@@ -2,11 +2,10 @@ package task
 
 import "github.com/taskrt/taskrt/task/hash"
 
-// The running digest (SPEC C4). Machine.sum is the sum, modulo 2^64, of a hash of every record's content; a write adds
-// the hash of the new content and takes away the hash of the content found in memory, computed then: a record that was
-// damaged in memory since its last write makes the sum differ from the other replicas' from that write on. After each
-// entry chain folds in the sum, the clocks, the counters and what was answered. The encoded form is not used: encoding
-// costs ten times as much, and a new version may encode the same record differently.
+// The running digest (SPEC C4). Machine.sum is the sum, modulo 2^64, of a hash of every record's content; a write adds the hash of the new content
+// and takes away the hash of the content found in memory, computed then: a record that was damaged in memory since its last write makes the sum
+// differ from the other replicas' from that write on. After each entry chain folds in the sum, the clocks, the counters and what was answered. The
+// encoded form is not used: encoding costs ten times as much, and a new version may encode the same record differently.
 
 // Kinds of hashed things. Part of the replicated contract.
 const (
@@ -118,8 +117,7 @@ func (h *hasher) answered(r *Result) {
 // hashOperation hashes every field of o in two parts, so that fields that never change are not hashed again.
 func hashOperation(o *Operation) uint64 { return hashOperationStart(o) + hashOperationState(o) }
 
-// hashOperationStart hashes the fields that an operation begins with and keeps. There may be a hundred thousand names
-// of partitions.
+// hashOperationStart hashes the fields that an operation begins with and keeps. There may be a hundred thousand names of partitions.
 func hashOperationStart(o *Operation) uint64 {
 	h := newHasher(hashedOperation)
 	h.operation(o)

@@ -6,10 +6,9 @@ import (
 	"github.com/taskrt/taskrt/task/blobs"
 )
 
-// DropBlobs deletes blobs for a maintenance run (SPEC M3), at most MaxDrop. It is refused as a whole if the run's token
-// is dead. It leaves alone a blob that a record needs at this index, and a blob whose last upload or reference is not
-// older than Before. A digest that the log does not know counts as dropped, because the file is a leftover.
-// Result.Count says how many were dropped.
+// DropBlobs deletes blobs for a maintenance run (SPEC M3), at most MaxDrop. It is refused as a whole if the run's token is dead. It leaves alone a
+// blob that a record needs at this index, and a blob whose last upload or reference is not older than Before. A digest that the log does not know
+// counts as dropped, because the file is a leftover. Result.Count says how many were dropped.
 type DropBlobs struct {
 	Token   uint64   `cbor:"1,keyasint"`
 	Before  Time     `cbor:"2,keyasint"`

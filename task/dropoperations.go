@@ -6,8 +6,7 @@ type DropOperations struct {
 	Operations []KeyRev `cbor:"2,keyasint"`
 }
 
-// apply hides the operations that have not changed since the run looked. Their tasks go in this entry and in Ticks, as
-// with RemoveOperation.
+// apply hides the operations that have not changed since the run looked. Their tasks go in this entry and in Ticks, as with RemoveOperation.
 func (c DropOperations) apply(m *Machine) Result {
 	switch {
 	case !m.maintenanceRun(c.Token):

@@ -79,8 +79,7 @@ func (m *Machine) leaseEnd(l *Lease) LeaseTime {
 	return end
 }
 
-// extendLeases does for external leases what extendSessions does: the term's floor has moved, and all their ends move
-// with it.
+// extendLeases does for external leases what extendSessions does: the term's floor has moved, and all their ends move with it.
 func (m *Machine) extendLeases() {
 	m.losses.Rekey(func(r *row) int64 { return int64(m.leaseEnd(m.task(r).Lease)) })
 }

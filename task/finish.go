@@ -1,7 +1,6 @@
 package task
 
-// Finish ends the attempt of Token with an outcome (SPEC L3, R2, L8). One of Result and Error counts: a nil Error means
-// success.
+// Finish ends the attempt of Token with an outcome (SPEC L3, R2, L8). One of Result and Error counts: a nil Error means success.
 //
 //fields:wire value
 type Finish struct {
@@ -16,13 +15,11 @@ type Finish struct {
 
 	Fuel int64 `cbor:"8,keyasint,omitempty"` // units that the attempt used: see Attempt
 
-	// InTxn says that the attempt succeeded with children, which one Txn submits together with this Finish (SPEC B6).
-	// Outside of a Txn such a Finish ends nothing. It only asks whether the run is over, and if not it is refused with
-	// Conflict.
+	// InTxn says that the attempt succeeded with children, which one Txn submits together with this Finish (SPEC B6). Outside of a Txn such a Finish
+	// ends nothing. It only asks whether the run is over, and if not it is refused with Conflict.
 	InTxn bool `cbor:"9,keyasint,omitempty"`
 
-	// Progress is the run's latest progress, so that an ended task shows how far it had come (SPEC J4). nil: it stays as
-	// it was.
+	// Progress is the run's latest progress, so that an ended task shows how far it had come (SPEC J4). nil: it stays as it was.
 	Progress *Payload `cbor:"10,keyasint,omitempty"`
 }
 
@@ -90,8 +87,7 @@ func (c *Finish) admit(m *Machine, t *Task) (Result, bool) {
 	return m.admit(field, &result)
 }
 
-// byProgress reports whether the run's progress is its result, because a program reported over HTTP without a result
-// (SPEC J4).
+// byProgress reports whether the run's progress is its result, because a program reported over HTTP without a result (SPEC J4).
 func (c *Finish) byProgress() bool { return c.External && c.Result.Encoding == None }
 
 // result returns the result of a success. Blobs that progress names in it are needed from now on, as with any result.

@@ -1,7 +1,6 @@
 package task
 
-// GiveBack returns an attempt that was not run to its end. The task is due at once, and nothing counts it (SPEC R3,
-// T8).
+// GiveBack returns an attempt that was not run to its end. The task is due at once, and nothing counts it (SPEC R3, T8).
 //
 //fields:wire value
 type GiveBack struct {

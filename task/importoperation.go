@@ -86,8 +86,7 @@ func (o *Operation) wrong() string {
 	return ""
 }
 
-// versions pins an operation to the active version if its own version is not there. So it does with the tasks, which
-// begin again.
+// versions pins an operation to the active version if its own version is not there. So it does with the tasks, which begin again.
 func (x *importer) versions(o *Operation) (Result, bool) {
 	if o.Removing {
 		return invalid("operations", "operation "+o.ID+" is being removed"), false

@@ -30,13 +30,11 @@ func (c RaiseLevel) apply(m *Machine) Result {
 	return Result{Changed: true}
 }
 
-// LevelOf returns the feature level that a command needs. Builds know the command and all of its set fields since this
-// level. A proposer asks. Apply asks again, so that all replicas refuse in the same way a command that was proposed
-// nevertheless.
+// LevelOf returns the feature level that a command needs. Builds know the command and all of its set fields since this level. A proposer asks. Apply
+// asks again, so that all replicas refuse in the same way a command that was proposed nevertheless.
 //
-// A command that comes with a later level, or has a field that does, says so by a method level. Fields of records that came
-// with a level contribute nothing to a digest while they are absent, so that raising a level hashes nothing anew (DESIGN.md,
-// "The digest").
+// A command that comes with a later level, or has a field that does, says so by a method level. Fields of records that came with a level contribute
+// nothing to a digest while they are absent, so that raising a level hashes nothing anew (DESIGN.md, "The digest").
 func LevelOf(c Command) uint64 {
 	if l, ok := c.(leveled); ok {
 		return l.level()

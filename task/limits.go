@@ -2,9 +2,8 @@ package task
 
 import "github.com/taskrt/taskrt/task/queue"
 
-// Limits (SPEC L11): how many tasks of a behavior, and of a key of it, run at once in the cluster. The promise that
-// planning does not grow with what they block is kept by where tasks wait (package queue): a lane holds only tasks whose key
-// has a slot for them.
+// Limits (SPEC L11): how many tasks of a behavior, and of a key of it, run at once in the cluster. The promise that planning does not grow with what
+// they block is kept by where tasks wait (package queue): a lane holds only tasks whose key has a slot for them.
 
 // allowance is what the active version of a behavior, and its operator, allow now.
 type allowance struct {
@@ -37,9 +36,8 @@ func (b *behaviorRow) full() bool { return b.limits.concurrent > 0 && b.running 
 // mayStart reports whether another task of b may start now, as far as that does not depend on the task.
 func (b *behaviorRow) mayStart() bool { return b.limits.open && !b.full() && !b.space.full() }
 
-// policyChanged must follow every change of a behavior's record, and of its namespace's status: another active version, a
-// pause, a deletion. When the limit per key is another one, the behavior's queues are made anew, at a cost that grows with
-// its waiting tasks and all running ones.
+// policyChanged must follow every change of a behavior's record, and of its namespace's status: another active version, a pause, a deletion. When the
+// limit per key is another one, the behavior's queues are made anew, at a cost that grows with its waiting tasks and all running ones.
 func (m *Machine) policyChanged(b *behaviorRow) {
 	next := b.allowance()
 	m.keptOtherwise(b, &next)

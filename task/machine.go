@@ -286,8 +286,7 @@ func (m *Machine) replace(r *row, t *Task) {
 	m.store.Rows.Tidy(r)
 }
 
-// drop deletes the record of r (SPEC L9). A removal has a rev of its own, so that a watcher can say up to where it has
-// seen everything (SPEC W3).
+// drop deletes the record of r (SPEC L9). A removal has a rev of its own, so that a watcher can say up to where it has seen everything (SPEC W3).
 func (m *Machine) drop(r *row) {
 	m.rev++
 	t, b := m.task(r), m.of(r)

@@ -2,10 +2,9 @@ package task
 
 import "strings"
 
-// Maintenance is a task like any other (SPEC M1): it has one ID and one lease at a time, and it is lost and taken over.
-// A *run* is one attempt of it, and its name is the attempt's number. Every command of a run carries the run's token.
-// If the token is not the current one the command is refused with halt. So a run that was superseded, or whose node was
-// thought dead, deletes nothing.
+// Maintenance is a task like any other (SPEC M1): it has one ID and one lease at a time, and it is lost and taken over. A *run* is one attempt of it,
+// and its name is the attempt's number. Every command of a run carries the run's token. If the token is not the current one the command is refused
+// with halt. So a run that was superseded, or whose node was thought dead, deletes nothing.
 
 // The maintenance task, its behavior, and the name by which nodes that have it say that they are ready for it.
 const (
@@ -45,17 +44,15 @@ type TrimBehavior struct {
 	Max       int64  `cbor:"4,keyasint"` // ≤ MaxDrop
 }
 
-// PurgeNamespace removes up to Max records of a namespace in PURGING, for a run. Running tasks are being cancelled, and
-// they go when they have ended. Tasks of removed operations go by Ticks. Result.Count says how many records went, and
-// Left says how many are still there.
+// PurgeNamespace removes up to Max records of a namespace in PURGING, for a run. Running tasks are being cancelled, and they go when they have ended.
+// Tasks of removed operations go by Ticks. Result.Count says how many records went, and Left says how many are still there.
 type PurgeNamespace struct {
 	Token     uint64 `cbor:"1,keyasint"`
 	Namespace string `cbor:"2,keyasint"`
 	Max       int64  `cbor:"3,keyasint"` // ≤ MaxDrop
 }
 
-// EndPurge makes a namespace in PURGING that holds nothing PURGED (SPEC M2). It forgets a namespace that has been
-// PURGED for longer than Forget.
+// EndPurge makes a namespace in PURGING that holds nothing PURGED (SPEC M2). It forgets a namespace that has been PURGED for longer than Forget.
 type EndPurge struct {
 	Token     uint64 `cbor:"1,keyasint"`
 	Namespace string `cbor:"2,keyasint"`

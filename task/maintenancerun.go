@@ -60,9 +60,8 @@ func (m *Machine) MaintenanceRuns() []*MaintenanceRun {
 	return runs
 }
 
-// maintenanceRun reports whether token belongs to the run of maintenance that is going on. Every command that deletes
-// for a run asks this first, and answers halt if it does not. So a run that was superseded or thought dead deletes
-// nothing (SPEC M1, M3).
+// maintenanceRun reports whether token belongs to the run of maintenance that is going on. Every command that deletes for a run asks this first, and
+// answers halt if it does not. So a run that was superseded or thought dead deletes nothing (SPEC M1, M3).
 func (m *Machine) maintenanceRun(token uint64) bool {
 	return token != 0 && m.leased(MaintenanceKey(), token) != nil
 }
@@ -139,8 +138,7 @@ func concluded(prev, t *Task) bool {
 	return t.Final() || outcome(t) && !outcome(prev)
 }
 
-// beginRun makes the record of the run that t was leased for. The run takes the place of former runs that ended without
-// an outcome.
+// beginRun makes the record of the run that t was leased for. The run takes the place of former runs that ended without an outcome.
 func (m *Machine) beginRun(t *Task) {
 	for i, r := range m.runs {
 		if r.Ended != "" && r.By == 0 {

@@ -98,9 +98,8 @@ type SetNamespaceStatus struct {
 	Status NamespaceStatus `cbor:"2,keyasint"`
 }
 
-// ImportRecords takes up records of an export as they are (SPEC M5), in the order of the export. Running tasks become
-// due. It leaves alone a record whose name is taken, and a module that no behavior of the same command needs.
-// Result.Count says how many records were taken up.
+// ImportRecords takes up records of an export as they are (SPEC M5), in the order of the export. Running tasks become due. It leaves alone a record
+// whose name is taken, and a module that no behavior of the same command needs. Result.Count says how many records were taken up.
 type ImportRecords struct {
 	Namespace  string         `cbor:"1,keyasint"`
 	Modules    []*Module      `cbor:"2,keyasint,omitempty"`

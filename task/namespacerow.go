@@ -6,8 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task/plan"
 )
 
-// namespaceRow is what the machine holds for one namespace: its record, and what it derives from the namespace's
-// contents.
+// namespaceRow is what the machine holds for one namespace: its record, and what it derives from the namespace's contents.
 type namespaceRow struct {
 	space  *Namespace
 	usage  Usage
@@ -56,8 +55,7 @@ func (m *Machine) replaceSpace(n *namespaceRow, next *Namespace) {
 	n.space = next
 }
 
-// writable refuses a namespace that is not there or is being purged (SPEC N1). Reports, cancels and removals do not
-// ask, because they help a purge.
+// writable refuses a namespace that is not there or is being purged (SPEC N1). Reports, cancels and removals do not ask, because they help a purge.
 func (m *Machine) writable(namespace string) (Result, bool) {
 	return m.namespaces[namespace].writable()
 }

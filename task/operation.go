@@ -2,8 +2,7 @@ package task
 
 import "github.com/taskrt/taskrt/task/names"
 
-// Operation is a fan-out: it has one task for each partition, a completion, and one outcome (SPEC section 7). Values
-// are immutable.
+// Operation is a fan-out: it has one task for each partition, a completion, and one outcome (SPEC section 7). Values are immutable.
 //
 //fields:hash parts
 type Operation struct {
@@ -94,8 +93,7 @@ const (
 	OnePerObject
 )
 
-// OperationCounts counts the partition tasks of an operation by what they do, in O(1). Waiting includes tasks that are
-// not made yet.
+// OperationCounts counts the partition tasks of an operation by what they do, in O(1). Waiting includes tasks that are not made yet.
 type OperationCounts struct {
 	Waiting, Running, Retrying, Success, Failure int64 // Retrying: an outcome, and due again; the last two are final
 }

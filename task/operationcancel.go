@@ -5,8 +5,7 @@ type CancelOperation struct {
 	Key Key `cbor:"1,keyasint"`
 }
 
-// apply stops a running operation. If the operation stops already, or was cancelled, it changes nothing and is no
-// error.
+// apply stops a running operation. If the operation stops already, or was cancelled, it changes nothing and is no error.
 func (c CancelOperation) apply(m *Machine) Result {
 	r := m.liveOperation(c.Key)
 	if r == nil {

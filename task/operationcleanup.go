@@ -57,8 +57,7 @@ func (m *Machine) sessionEnded(n *Task) {
 	m.fail(n, &Error{Code: CodeSessionEnded, Message: "the worker that was to clean up has left"}, 0)
 }
 
-// dropBound ends the cleanups that are bound to a session that ends, at most Limit.Cleanups. None of them runs any
-// more.
+// dropBound ends the cleanups that are bound to a session that ends, at most Limit.Cleanups. None of them runs any more.
 func (m *Machine) dropBound(s *sessionRow) {
 	for n := s.cleanups.Head(); n != nil; n = s.cleanups.Head() {
 		t := *m.task(n.Item)

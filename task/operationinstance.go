@@ -6,8 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task/table"
 )
 
-// Instance is the last instance number of a target and a behavior. It outlives its operations, and goes with the
-// namespace.
+// Instance is the last instance number of a target and a behavior. It outlives its operations, and goes with the namespace.
 //
 //fields:hash record
 type Instance struct {

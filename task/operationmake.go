@@ -41,8 +41,7 @@ func (m *Machine) complete(r *operationRow) {
 	m.runCompletion(r)
 }
 
-// runCompletion makes the task of the completion, or makes it due again after a retry. An operation has one such task
-// for its whole life.
+// runCompletion makes the task of the completion, or makes it due again after a retry. An operation has one such task for its whole life.
 func (m *Machine) runCompletion(r *operationRow) {
 	o := r.operation
 	b := m.behaviorRow(o.Namespace, o.Policy.Complete)

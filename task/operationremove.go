@@ -24,9 +24,8 @@ func (m *Machine) removeOperation(r *operationRow) {
 	m.putOperation(r, &next)
 }
 
-// removeSome takes up to n steps of the removal. Running tasks go first, then waiting tasks, cleanups, the completion,
-// and the final partitions from the last to the first. Made counts down, so that every state of the removal can be
-// restored.
+// removeSome takes up to n steps of the removal. Running tasks go first, then waiting tasks, cleanups, the completion, and the final partitions from
+// the last to the first. Made counts down, so that every state of the removal can be restored.
 func (m *Machine) removeSome(o *operationRow, n int64) int64 {
 	done := int64(0)
 	for _, queue := range [...]*heap[*row]{&o.open, &o.cleanups} {

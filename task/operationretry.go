@@ -1,8 +1,7 @@
 package task
 
-// RetryOperation runs the failed part of a failed operation again: its partitions, or its completion (SPEC O3).
-// Exclusivity is checked as at a start. An operation with partitions that an import has not brought yet waits for them,
-// because it would complete without them.
+// RetryOperation runs the failed part of a failed operation again: its partitions, or its completion (SPEC O3). Exclusivity is checked as at a start.
+// An operation with partitions that an import has not brought yet waits for them, because it would complete without them.
 type RetryOperation struct {
 	Key Key `cbor:"1,keyasint"`
 }

@@ -1,12 +1,10 @@
 package task
 
-// This file takes operations further. put and add write an operation's tasks like all others, and then call
-// stepOperation. So the same entry decides what a change means for the operation (SPEC O3). Work on many tasks is done
-// for as many tasks as an entry may change (Limit.Steps). Ticks do the rest, and each operation with work left gets an
-// equal share (SPEC O1).
+// This file takes operations further. put and add write an operation's tasks like all others, and then call stepOperation. So the same entry decides
+// what a change means for the operation (SPEC O3). Work on many tasks is done for as many tasks as an entry may change (Limit.Steps). Ticks do the
+// rest, and each operation with work left gets an equal share (SPEC O1).
 
-// stepOperation takes the operation of r further, if the change of r allows it. prev is r's former record, or nil if r
-// is new.
+// stepOperation takes the operation of r further, if the change of r allows it. prev is r's former record, or nil if r is new.
 func (m *Machine) stepOperation(r *row, prev *Task) {
 	t := m.task(r)
 	if t.Role == RoleNone {
@@ -102,8 +100,7 @@ func (m *Machine) workOn(o *operationRow, n int64) {
 	}
 }
 
-// partitionEnded notes where the run of a partition ended, for its cleanup. If the operation says so, the run's
-// checkpoint goes (SPEC O5).
+// partitionEnded notes where the run of a partition ended, for its cleanup. If the operation says so, the run's checkpoint goes (SPEC O5).
 func (m *Machine) partitionEnded(n *Task, session uint64) {
 	n.Ended.Session = session
 	if m.restarts(n) {
@@ -111,8 +108,7 @@ func (m *Machine) partitionEnded(n *Task, session uint64) {
 	}
 }
 
-// restarts reports whether each attempt at t begins from scratch. Then its checkpoints do not restart the count of
-// losses (SPEC O5, T8).
+// restarts reports whether each attempt at t begins from scratch. Then its checkpoints do not restart the count of losses (SPEC O5, T8).
 func (m *Machine) restarts(t *Task) bool {
 	return t.Role == RolePartition && m.operations[t.operation()].operation.Policy.Restart
 }

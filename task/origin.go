@@ -124,8 +124,7 @@ func (k keptForm) HashAnswer(owner, seq uint64, r *Result) uint64 {
 
 func (keptForm) Bytes(r *Result) int64 { return payloadBytes(r) }
 
-// detached returns a copy of t with payloads of its own. The payloads of an unpacked task would keep a chunk of the
-// arena in memory.
+// detached returns a copy of t with payloads of its own. The payloads of an unpacked task would keep a chunk of the arena in memory.
 func (t *Task) detached() *Task {
 	own := *t
 	for _, p := range own.everyPayload() {

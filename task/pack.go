@@ -10,9 +10,8 @@ import (
 //	length of the rest · ID · number of names, names · behavior · which fields follow · status and priority ·
 //	rev - created rev · created at · the fields that are not zero
 //
-// Numbers are varints, instants are counted from created_at, names are numbers of table.Names. It lives in memory only:
-// how it looks is no contract, and what it says is hashed field by field (digest.go). The fields that are not zero are
-// written and read by pack_gen.go.
+// Numbers are varints, instants are counted from created_at, names are numbers of table.Names. It lives in memory only: how it looks is no contract,
+// and what it says is hashed field by field (digest.go). The fields that are not zero are written and read by pack_gen.go.
 
 // packs reports whether t is kept packed. What can be of a running task only a packed record does not know.
 func packs(t *Task) bool {

@@ -16,8 +16,7 @@ type Free struct {
 	Ahead, Each int
 	Short       func(module string, index int32) bool // nil: none; index is a Policy.Index
 
-	// The rest is set for an acceptor, which has no Session and no Ready. It wants up to Slots tasks of one external
-	// behavior.
+	// The rest is set for an acceptor, which has no Session and no Ready. It wants up to Slots tasks of one external behavior.
 	External            *Acceptor
 	Namespace, Behavior string
 	Order               uint64 // unique; an acceptor that waits longer has a lower one
@@ -26,11 +25,10 @@ type Free struct {
 // takes reports whether the worker has the module of a version.
 func (f *Free) takes(v *Version) bool { return f.Ready == nil || f.Ready(v.Module, v.Version) }
 
-// Plan returns up to max assignments for the leader to propose, at most one for each task, and never more for a worker
-// than it has free slots and takes ahead (SPEC L1). Due tasks come first: within a namespace in T4 order, and between
-// namespaces by their weights (SPEC N2). Then come tasks that acceptors take early (SPEC J2). Plan changes nothing.
-// Apply checks each assignment again, and accepts all of them if nothing else comes between. Package plan says what
-// Plan costs.
+// Plan returns up to max assignments for the leader to propose, at most one for each task, and never more for a worker than it has free slots and
+// takes ahead (SPEC L1). Due tasks come first: within a namespace in T4 order, and between namespaces by their weights (SPEC N2). Then come tasks
+// that acceptors take early (SPEC J2). Plan changes nothing. Apply checks each assignment again, and accepts all of them if nothing else comes
+// between. Package plan says what Plan costs.
 func (m *Machine) Plan(free []Free, max int) []Assign { return m.plan(nil, free, max) }
 
 // Shares is what a leader remembers to share the workers' slots between namespaces by their weights (SPEC N2). The zero
@@ -102,8 +100,7 @@ func (p *planner) addSession(i int, f *Free) {
 	}
 }
 
-// addAcceptors takes up the acceptors whose behavior may start a task and has a waiting one. Other acceptors cost one
-// look.
+// addAcceptors takes up the acceptors whose behavior may start a task and has a waiting one. Other acceptors cost one look.
 func (p *planner) addAcceptors() {
 	var name behaviorName
 	var b *behaviorRow // the behavior of that name; acceptors of one behavior often stand together
@@ -156,8 +153,7 @@ func (p *planner) addLane(l *queue.Lane) {
 	}
 }
 
-// bound gives free sessions the cleanups that only they may run. Cleanups come before everything else: there are few,
-// and nobody else can take them.
+// bound gives free sessions the cleanups that only they may run. Cleanups come before everything else: there are few, and nobody else can take them.
 func (p *planner) bound() {
 	for i := range p.Sessions {
 		s := &p.Sessions[i]
@@ -189,9 +185,8 @@ func (p *planner) early(r *plan.Ring) {
 	}, p.give)
 }
 
-// NextTick returns, for each clock, when a Tick would next do something. 0: never. A time that has passed means now: a
-// Tick is overdue, or has left something over. A Tick at these times always changes something, so a leader that
-// proposes it then never spins.
+// NextTick returns, for each clock, when a Tick would next do something. 0: never. A time that has passed means now: a Tick is overdue, or has left
+// something over. A Tick at these times always changes something, so a leader that proposes it then never spins.
 func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
 	if r, at := m.board.Next(); r != nil {
 		wall = Time(at)

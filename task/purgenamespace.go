@@ -5,12 +5,10 @@ import (
 	"slices"
 )
 
-// A purge goes on in batches beside everything else (SPEC N1, M2). Ticks cancel running tasks, remove operations and
-// remove their tasks. A run of maintenance removes the rest. A batch costs by its size and by how many behaviors the
-// namespace has, whatever other namespaces hold.
+// A purge goes on in batches beside everything else (SPEC N1, M2). Ticks cancel running tasks, remove operations and remove their tasks. A run of
+// maintenance removes the rest. A batch costs by its size and by how many behaviors the namespace has, whatever other namespaces hold.
 
-// apply removes tasks first, because behaviors and versions are kept for them. Running tasks are left for the next
-// batch.
+// apply removes tasks first, because behaviors and versions are kept for them. Running tasks are left for the next batch.
 func (c PurgeNamespace) apply(m *Machine) Result {
 	switch {
 	case !m.maintenanceRun(c.Token):
@@ -41,8 +39,7 @@ func notPurging(namespace string) Result {
 	return invalid("namespace", "the namespace "+namespace+" is not being purged")
 }
 
-// purgeOperations removes up to limit operations without running tasks, and returns how many. Their tasks go in this
-// entry and in Ticks.
+// purgeOperations removes up to limit operations without running tasks, and returns how many. Their tasks go in this entry and in Ticks.
 func (m *Machine) purgeOperations(rows []*operationRow, limit int64) (gone int64) {
 	for _, o := range slices.Clone(rows) {
 		if gone >= limit {
@@ -100,8 +97,7 @@ func (m *Machine) purgeBehaviors(namespace string, limit int64) (gone int64) {
 	return gone
 }
 
-// left returns how many records of the namespace there are. It does not count the instances of operations, which go at
-// the end.
+// left returns how many records of the namespace there are. It does not count the instances of operations, which go at the end.
 func (m *Machine) left(namespace string) int64 {
 	u := m.namespaces[namespace].usage
 	return u.Tasks + u.Operations + u.Records + int64(len(m.behaviorsIn(namespace)))

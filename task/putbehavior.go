@@ -10,8 +10,7 @@ type PutBehavior struct {
 	Policy    Policy `cbor:"4,keyasint"`
 }
 
-// apply answers with an Outcome: created if no behavior had the name, existing if the same version was active, and else
-// updated.
+// apply answers with an Outcome: created if no behavior had the name, existing if the same version was active, and else updated.
 func (c PutBehavior) apply(m *Machine) Result {
 	if r, ok := m.writable(c.Namespace); !ok {
 		return r

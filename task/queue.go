@@ -165,8 +165,7 @@ func (m *Machine) becomeEligible() {
 // settle lets the key of r have as many tasks in lanes as it has slots for. It must follow every change of the key.
 func (m *Machine) settle(r *row) { m.board.Settle(&m.of(r).Queues, m.store.Rows.Look(r).Key) }
 
-// enterDue lets r, whose time has come, wait for a worker: a cleanup in its session, and any other task where all
-// workers find it.
+// enterDue lets r, whose time has come, wait for a worker: a cleanup in its session, and any other task where all workers find it.
 func (m *Machine) enterDue(r *row, x *queue.Task) {
 	t := m.task(r)
 	m.board.EnterDue(&m.of(r).Queues, r, x, int64(t.dueSince()))

@@ -14,9 +14,8 @@ func bad(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrBadSnapshot, fmt.Sprintf(format, args...))
 }
 
-// Restore builds a machine from a snapshot's records. It hashes what it reads, and refuses a snapshot whose content
-// does not match its digest (SPEC C4). The caller swaps in the machine when Restore has returned. The options are
-// NewMachine's. The limits are the snapshot's.
+// Restore builds a machine from a snapshot's records. It hashes what it reads, and refuses a snapshot whose content does not match its digest (SPEC
+// C4). The caller swaps in the machine when Restore has returned. The options are NewMachine's. The limits are the snapshot's.
 func Restore(records iter.Seq2[Record, error], options ...Option) (*Machine, error) {
 	r := restorer{m: NewMachine(options...)}
 	for record, err := range records {
@@ -43,8 +42,7 @@ type restorer struct {
 	strings    map[string]string
 }
 
-// same returns one copy for equal strings, because names of namespaces, behaviors, versions and workers occur in every
-// task.
+// same returns one copy for equal strings, because names of namespaces, behaviors, versions and workers occur in every task.
 func (r *restorer) same(s string) string {
 	if known, ok := r.strings[s]; ok {
 		return known

@@ -134,10 +134,9 @@ type Origin struct {
 	Seq     uint64 `cbor:"2,keyasint,omitempty"` // 1, 2, 3, … within the process
 	Lowest  uint64 `cbor:"3,keyasint,omitempty"` // lowest Seq whose answer the process has not received yet
 
-	// Body, if not 0, makes this a client's idempotency key. Process is the hash of the key, and Body is the hash of the
-	// request. The answers are kept for an hour, whoever proposes the request again. Another Body is refused. Seq is the
-	// place of the command in the request. Lowest is the place of the first command that was proposed with it: an
-	// unknown key cannot begin in the middle.
+	// Body, if not 0, makes this a client's idempotency key. Process is the hash of the key, and Body is the hash of the request. The answers are
+	// kept for an hour, whoever proposes the request again. Another Body is refused. Seq is the place of the command in the request. Lowest is the
+	// place of the first command that was proposed with it: an unknown key cannot begin in the middle.
 	Body uint64 `cbor:"4,keyasint,omitempty"`
 }
 

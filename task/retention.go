@@ -9,11 +9,10 @@ import (
 	"github.com/taskrt/taskrt/task/queue"
 )
 
-// Retention returns what is kept of a behavior's final tasks (SPEC M2): how long successes and failures are kept (< 0:
-// for ever), and how many of both together (0: no limit). The active policy decides. Where it says nothing the
-// namespace decides, and where the namespace says nothing the default holds. A deleted behavior says nothing. Ages
-// count from FinishedAt, and they are compared when a run of maintenance looks: a new version changes the retention of
-// the tasks that it finds.
+// Retention returns what is kept of a behavior's final tasks (SPEC M2): how long successes and failures are kept (< 0: for ever), and how many of
+// both together (0: no limit). The active policy decides. Where it says nothing the namespace decides, and where the namespace says nothing the
+// default holds. A deleted behavior says nothing. Ages count from FinishedAt, and they are compared when a run of maintenance looks: a new version
+// changes the retention of the tasks that it finds.
 func (m *Machine) Retention(namespace, behavior string) (success, failure Millis, count int64) {
 	if n := m.namespaces[namespace]; n != nil {
 		success, failure = n.space.Retention.Success, n.space.Retention.Failure
@@ -140,8 +139,7 @@ func (m *Machine) purgeTask(k Key) bool {
 	return true
 }
 
-// idle returns up to limit tasks of b that do not run: final tasks, the oldest first, and then waiting tasks, those
-// first that are due first.
+// idle returns up to limit tasks of b that do not run: final tasks, the oldest first, and then waiting tasks, those first that are due first.
 func (m *Machine) idle(b *behaviorRow, limit int64) []Key {
 	var keys []Key
 	for _, l := range [...]*queue.Line{&b.Excess, &b.Success, &b.Failure, &b.Due} {

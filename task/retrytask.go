@@ -13,9 +13,8 @@ type RetryTask struct {
 // VersionActive as RetryTask.Version means the version that is active when the task runs.
 const VersionActive = "active"
 
-// apply goes on where the task stopped. Unlike a rerun it keeps the pin and the checkpoint, so that a task that failed
-// for a reason outside can be taken up again. A task that waits without having failed is only pinned to another
-// version.
+// apply goes on where the task stopped. Unlike a rerun it keeps the pin and the checkpoint, so that a task that failed for a reason outside can be
+// taken up again. A task that waits without having failed is only pinned to another version.
 func (c RetryTask) apply(m *Machine) Result {
 	if c.NotBefore < 0 || c.Delay < 0 || c.Deadline < 0 {
 		return invalid("not_before", "a time or delay is negative")
@@ -55,8 +54,7 @@ func (c RetryTask) apply(m *Machine) Result {
 	return Result{Task: &n}
 }
 
-// pin pins n to the version that c names, and reports whether this version is known. A checkpoint belongs to the
-// version that wrote it.
+// pin pins n to the version that c names, and reports whether this version is known. A checkpoint belongs to the version that wrote it.
 func (c *RetryTask) pin(m *Machine, r *row, n *Task) bool {
 	if c.Version == "" {
 		return true

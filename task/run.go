@@ -35,8 +35,7 @@ func halt() Result { return refuse(Halt, "the lease is not the task's current on
 // deadlinePassed reports whether the task can no longer end well (SPEC R1).
 func (m *Machine) deadlinePassed(t *Task) bool { return t.Deadline != 0 && t.Deadline <= m.now }
 
-// checkFuel refuses fuel that no attempt can have used. Only sessions meter: a program that reports over HTTP cannot
-// say.
+// checkFuel refuses fuel that no attempt can have used. Only sessions meter: a program that reports over HTTP cannot say.
 func checkFuel(fuel int64, external bool) (Result, bool) {
 	switch {
 	case fuel < 0 || fuel > MaxFuel:
@@ -69,9 +68,8 @@ func (m *Machine) ended(t *Task, outcome string, fuel int64, finish uint64) *Tas
 	return &n
 }
 
-// release ends a run without an outcome: it was lost, given back or snoozed. The task is due again at the time, or at
-// the time of its resubmit flag (SPEC T1, R3, R5, I3). Losses have a limit, and a task that was being cancelled ends
-// here (SPEC L8).
+// release ends a run without an outcome: it was lost, given back or snoozed. The task is due again at the time, or at the time of its resubmit flag
+// (SPEC T1, R3, R5, I3). Losses have a limit, and a task that was being cancelled ends here (SPEC L8).
 func (m *Machine) release(r *row, outcome string, at Time) *Task {
 	return m.releaseWith(r, outcome, at, parting{})
 }
@@ -118,8 +116,7 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task 
 	return n
 }
 
-// failRun ends a run as failed for another reason than its worker's report. If the run was being cancelled it ends as
-// cancelled.
+// failRun ends a run as failed for another reason than its worker's report. If the run was being cancelled it ends as cancelled.
 func (m *Machine) failRun(r *row, why func(*Policy) Error) {
 	t := m.task(r)
 	if t.CancelCode != "" {
@@ -139,8 +136,7 @@ func (m *Machine) failRun(r *row, why func(*Policy) Error) {
 	m.put(r, n)
 }
 
-// fail makes n a FAILURE. It is due again at retry, or final for 0. fail counts nothing and only resets the losses
-// (SPEC T8).
+// fail makes n a FAILURE. It is due again at retry, or final for 0. fail counts nothing and only resets the losses (SPEC T8).
 func (m *Machine) fail(n *Task, e *Error, retry Time) {
 	n.Status, n.Error, n.Result = Failure, e, Payload{}
 	n.NotBefore, n.FinishedAt, n.LostCount = retry, m.now, 0

@@ -54,8 +54,7 @@ func (m *Machine) enterSession(r *sessionRow) {
 	}
 }
 
-// isolates reports whether the parent of s can give a suspect a process of its own (SPEC L5). Nothing new runs on a
-// drained node.
+// isolates reports whether the parent of s can give a suspect a process of its own (SPEC L5). Nothing new runs on a drained node.
 func (m *Machine) isolates(s *Session) bool { return s.Isolates && !m.Drained(s.Node) }
 
 func (m *Machine) putSession(r *sessionRow, s *Session) {

@@ -31,8 +31,7 @@ func (*MaintenanceRun) record() {}
 func (*AccessToken) record()    {}
 func (*Task) record()           {}
 
-// Head stands first in a snapshot. It has the machine's scalars, the number of records of each kind, and the digest
-// (SPEC C4).
+// Head stands first in a snapshot. It has the machine's scalars, the number of records of each kind, and the digest (SPEC C4).
 type Head struct {
 	Index     uint64    `cbor:"1,keyasint"`
 	Term      uint64    `cbor:"2,keyasint"`

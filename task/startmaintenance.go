@@ -2,10 +2,9 @@ package task
 
 import "slices"
 
-// StartMaintenance makes the maintenance task due now with these params (SPEC M1). While a run is unfinished it is
-// refused, unless Supersede is that run: then the run's lease ends at once. The next run is Result.Task.Attempt + 1.
-// The params are for that run, and for runs that take it over when it is lost. They are gone with its outcome, and
-// repeats have none.
+// StartMaintenance makes the maintenance task due now with these params (SPEC M1). While a run is unfinished it is refused, unless Supersede is that
+// run: then the run's lease ends at once. The next run is Result.Task.Attempt + 1. The params are for that run, and for runs that take it over when
+// it is lost. They are gone with its outcome, and repeats have none.
 type StartMaintenance struct {
 	Params    Payload `cbor:"1,keyasint,omitempty"`
 	Supersede int64   `cbor:"2,keyasint,omitempty"`

@@ -23,8 +23,7 @@ func storeRecord(namespace string, r records.Record) *StoreRecord {
 	return x
 }
 
-// addRecord adds x as a new record, which replaces a record with the blob was. Its ID is a rev, so it rises and is
-// never used again.
+// addRecord adds x as a new record, which replaces a record with the blob was. Its ID is a rev, so it rises and is never used again.
 func (m *Machine) addRecord(x StoreRecord, was *Payload) *StoreRecord {
 	m.rev++
 	x.ID = m.rev
@@ -49,8 +48,7 @@ func (m *Machine) enterRecord(x *StoreRecord) {
 	m.countRecord(x, 1)
 }
 
-// dropRecord deletes a record that is there and returns it. As Machine.put does, it takes from the sum the hash of the
-// record that is in memory now.
+// dropRecord deletes a record that is there and returns it. As Machine.put does, it takes from the sum the hash of the record that is in memory now.
 func (m *Machine) dropRecord(namespace string, id uint64) *StoreRecord {
 	r, _ := m.records[namespace].Remove(id)
 	x := storeRecord(namespace, r)

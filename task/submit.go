@@ -38,8 +38,7 @@ type Submit struct {
 	// command is applied, the answer is behavior_changed, and the proposer checks again. 0: not compared.
 	BehaviorRev    uint64 `cbor:"12,keyasint,omitempty"`
 	ConcurrencyKey string `cbor:"13,keyasint,omitempty"` // of Params (SPEC L11)
-	// Existing means only a task that exists (POST …/resubmit). Behavior may be "" then. If there is no such task the
-	// answer is task_not_found.
+	// Existing means only a task that exists (POST …/resubmit). Behavior may be "" then. If there is no such task the answer is task_not_found.
 	Existing bool `cbor:"14,keyasint,omitempty"`
 	// Parent is the ID of the task whose attempt submits this one (SPEC B6), in the same namespace. An existing task keeps its own.
 	Parent string `cbor:"15,keyasint,omitempty"`
@@ -106,8 +105,7 @@ func (c *Submit) demand(m *Machine, r *row) demand {
 	return demand{submits: 1}
 }
 
-// meet finds the behavior, and the task with the ID if there is one, or says why the submit is refused. It changes
-// nothing.
+// meet finds the behavior, and the task with the ID if there is one, or says why the submit is refused. It changes nothing.
 func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 	if r, ok := c.check(m); !ok {
 		return nil, nil, r

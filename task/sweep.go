@@ -2,9 +2,8 @@ package task
 
 import "github.com/taskrt/taskrt/task/queue"
 
-// sweep removes at most Limit.Sweep final tasks of namespaces that have too many: it is the hard bound of SPEC T9.
-// Namespaces go by name, and tasks that finished first go first. Retention by age or by number is the business of
-// maintenance, which names what it deletes.
+// sweep removes at most Limit.Sweep final tasks of namespaces that have too many: it is the hard bound of SPEC T9. Namespaces go by name, and tasks
+// that finished first go first. Retention by age or by number is the business of maintenance, which names what it deletes.
 func (m *Machine) sweep() {
 	for budget := m.limits.Sweep; len(m.crowded) > 0 && budget > 0; budget-- {
 		m.drop(m.oldestFinal(m.crowded[0].space.Name))

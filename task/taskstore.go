@@ -6,9 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task/records"
 )
 
-// StoreRecord is one record of the TaskStore API: a plain coordination task in a free-form group. Records stand beside
-// the tasks, and tasks do not see them (SPEC X2). A record is immutable: a change makes a new record with a new ID,
-// which is a rev.
+// StoreRecord is one record of the TaskStore API: a plain coordination task in a free-form group. Records stand beside the tasks, and tasks do not
+// see them (SPEC X2). A record is immutable: a change makes a new record with a new ID, which is a rev.
 //
 //fields:hash record
 type StoreRecord struct {
@@ -64,8 +63,7 @@ type StoreClaim struct {
 	Seed      uint64   `cbor:"6,keyasint,omitempty"` // drawn by the proposer; it chooses one of the available records
 }
 
-// StoreRefusal says why a StoreUpdate or StoreClaim did nothing: IDs that are missing, by list, and IDs that another
-// client owns.
+// StoreRefusal says why a StoreUpdate or StoreClaim did nothing: IDs that are missing, by list, and IDs that another client owns.
 type StoreRefusal struct {
 	Changes []uint64 `cbor:"1,keyasint,omitempty"`
 	Deletes []uint64 `cbor:"2,keyasint,omitempty"`

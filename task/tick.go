@@ -6,9 +6,8 @@ package task
 //fields:wire value
 type Tick struct{}
 
-// apply ends sessions and leases first. So a lost run whose deadline is over ends by its deadline in the same Tick. A
-// Tick strikes and removes only a limited number (Limit). The rest is due at the next Tick, which NextTick then asks
-// for at once.
+// apply ends sessions and leases first. So a lost run whose deadline is over ends by its deadline in the same Tick. A Tick strikes and removes only a
+// limited number (Limit). The rest is due at the next Tick, which NextTick then asks for at once.
 func (c Tick) apply(m *Machine) Result {
 	for n := m.expiries.Head(); n != nil && n.Key <= int64(m.leaseNow); n = m.expiries.Head() {
 		m.endSessionAs(n.Item, outcomeLost)

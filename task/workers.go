@@ -6,8 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task/roster"
 )
 
-// BehaviorStats counts the tasks of a behavior that are not final (SPEC J7). Every such task counts in exactly one
-// field.
+// BehaviorStats counts the tasks of a behavior that are not final (SPEC J7). Every such task counts in exactly one field.
 type BehaviorStats struct {
 	Due      int64 // waiting, not_before has come; also what a limit, a pause or a missing module blocks
 	Delayed  int64 // waiting, not_before lies ahead, and not a retry
