@@ -59,6 +59,7 @@ var (
 	_ Command = NoteRefusals{}       // 45
 	_ Command = SetSignIn{}          // 46
 	_ Command = SetMember{}          // 47
+	_ Command = Refound{}            // 48
 )
 
 // refuse returns the Result of a command that changes nothing.

@@ -69,6 +69,7 @@ type Machine struct {
 	steps      int64  // of the work of operations, left in this entry
 	caller     uint64 // whose command is being applied; 0: see Caller
 	callerName string // before it, if it is to be recorded (SPEC A8)
+	forgets    bool   // the kept answers, at the end of the entry
 }
 
 // state is the machine's scalars. A snapshot's Head carries them.
@@ -124,8 +125,7 @@ func NewMachine(options ...Option) *Machine {
 		o(m)
 	}
 	m.board = queue.NewBoard(&m.store.Rows, waiting{m})
-	m.answers = answers.New[Result](keptForm{m})
-	m.boundAnswers()
+	m.answers = newAnswers(m)
 	for _, n := range m.namespaces { // order-free: the sum commutes
 		m.sum += hashNamespace(n.space)
 	}
@@ -160,6 +160,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 		results[i] = m.propose(&ps[i])
 		answers.answered(&results[i])
 	}
+	forgetAnswers(m)
 	answers.Word(m.before)
 	m.before = answers.Sum()
 	events := m.events

@@ -93,12 +93,14 @@ func (m *Machine) stamped(r Result) Result {
 	return r
 }
 
-// boundAnswers gives the machine's limits to the kept answers.
-func (m *Machine) boundAnswers() {
-	m.answers.Limit = answers.Limit{
+// newAnswers returns a memory of answers that is empty and has the machine's limits.
+func newAnswers(m *Machine) answers.Table[Result] {
+	t := answers.New[Result](keptForm{m})
+	t.Limit = answers.Limit{
 		Processes: m.limits.Processes, Answers: m.limits.Answers, Bytes: m.limits.AnswerBytes,
 		Keys: m.limits.Keys, KeyBytes: m.limits.KeyBytes, Idle: m.limits.ProcessIdle,
 	}
+	return t
 }
 
 // keptForm answers package answers' questions about Results. It knows the hash of the task that was written last.

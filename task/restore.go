@@ -64,7 +64,7 @@ func (r *restorer) take(record Record) error {
 			index: h.Index, term: h.Term, now: h.Now, leaseNow: h.LeaseNow, rev: h.Rev, token: h.Token,
 			sessionID: h.SessionID, before: h.Before, limits: h.Limit, floor: h.Floor, level: h.Level,
 		}
-		m.boundAnswers()
+		m.answers = newAnswers(m)
 		m.roster.Restore(h.Drained, h.Members)
 		return r.begin()
 	}

@@ -72,6 +72,8 @@ func (s *script) workerCommand(a *args) task.Command {
 		return task.PauseBehavior{Namespace: a.text("ns", task.DefaultNamespace), Name: a.word(0), Paused: a.verb == "pause"}
 	case "drain":
 		return task.DrainNode{Node: a.word(0), Drain: a.text("off", "") == ""}
+	case "refound":
+		return task.Refound{DropTokens: a.text("drop", "") != ""}
 	case "member":
 		return task.SetMember{Node: a.word(0), Vote: uint64(a.number("vote", 0)), Remove: a.text("remove", ""), Force: a.text("force", "") != ""}
 	}

@@ -13,6 +13,20 @@ var memberMutants = []mutant{
 	{Name: "member-evicts-voters", Dir: "task/roster", In: "Table.evict", Old: "x.Vote == Held && len(x.Removed) > 0 &&", New: "x.Vote != 9 &&",
 		Pkg: "./task/roster", Run: "TestMany$", Why: "C2: an approval would be forgotten"},
 
+	// Another cluster begins (SPEC C2, C8).
+	{Name: "refound-leases-hold", Dir: "task", In: "Refound.apply", Old: "for n := m.losses.Head(); n != nil; n", New: "for n := m.losses.Head(); n != nil && c.DropTokens; n",
+		Pkg: "./task", Run: "TestScripts$/refound", Why: "C2: a worker of the former cluster would go on with its task"},
+	{Name: "refound-tokens-again", Dir: "task", In: "Refound.apply", Old: "m.token+Leap", New: "m.token",
+		Pkg: "./task", Run: "TestScripts$/refound", Why: "C2: a token that the former cluster gave since would be given again"},
+	{Name: "refound-revs-again", Dir: "task", In: "Refound.apply", Old: "m.rev+Leap", New: "m.rev",
+		Pkg: "./task", Run: "TestScripts$/refound", Why: "C2: a rev that the former cluster gave since would be given again"},
+	{Name: "refound-sessions-again", Dir: "task", In: "Refound.apply", Old: "m.sessionID+Leap", New: "m.sessionID",
+		Pkg: "./task", Run: "TestScripts$/refound", Why: "C2: a worker of the former cluster would renew another's session"},
+	{Name: "refound-answers-kept", Dir: "task", In: "Refound.apply", Old: "m.forgets = true", New: "m.forgets = false",
+		Pkg: "./task", Run: "TestScripts$/refound", Why: "C2: a request would be answered with what another cluster has done"},
+	{Name: "refound-without-root", Dir: "task", In: "dropAllAccess", Old: "if m.access.RootOff {", New: "if !m.access.RootOff {",
+		Pkg: "./task", Run: "TestScripts$/refound", Why: "C8: nobody could do anything in a cluster restored without tokens"},
+
 	// What the leader makes of it.
 	{Name: "member-majority-not-asked", Dir: "raftstore/change", In: "manager.step", Old: "if srv.Suffrage == raft.Voter && !x.Force {", New: "if srv.Suffrage == raft.Voter && x.Force {",
 		Pkg: "./raftstore", Run: "TestNoMajorityLeft$", Why: "C2: two who ask two nodes would take the majority away"},

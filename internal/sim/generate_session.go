@@ -108,8 +108,11 @@ func (g *generator) drain(r *Run) Op {
 	return o
 }
 
-// member settles something about one of three nodes, often again.
+// member settles something about one of three nodes, often again. Rarely another cluster begins.
 func (g *generator) member(*Run) Op {
+	if g.percent(3) {
+		return Op{Verb: "refound", On: g.percent(40)}
+	}
 	o := Op{Verb: "member", Node: fmt.Sprintf("node-%d", g.rng.IntN(3)), Hello: uint64(1 + g.rng.IntN(2)), On: g.percent(20)}
 	if g.percent(50) {
 		o.Name = fmt.Sprintf("instance-%d", g.rng.IntN(30))

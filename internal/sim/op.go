@@ -44,7 +44,7 @@ type Op struct {
 
 	Version string `json:"version,omitempty"` // retry: a module's or policy's name, or "active"; rollback
 	Keep    bool   `json:"keep,omitempty"`    // retry: keep the checkpoint
-	On      bool   `json:"on,omitempty"`      // pause, drain; delete: purge
+	On      bool   `json:"on,omitempty"`      // pause, drain; delete: purge; refound: without tokens
 	Parts   []Part `json:"parts,omitempty"`   // of a transaction or a store update, and the depends of a claim
 
 	// TaskStore: records are numbered in the order in which they were seen first, from 1.

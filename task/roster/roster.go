@@ -124,6 +124,9 @@ func (t *Table) Drain(node string, drain bool) (changed, full bool) {
 	return true, false
 }
 
+// Clear forgets everything: another cluster begins.
+func (t *Table) Clear() { *t = NewTable(t.kinds) }
+
 // View reads a Table.
 type View struct{ table *Table }
 

@@ -57,6 +57,7 @@ const (
 	kindNoteRefusals       uint64 = 45
 	kindSetSignIn          uint64 = 46
 	kindSetMember          uint64 = 47
+	kindRefound            uint64 = 48
 )
 
 func kindOf(c task.Command) (uint64, error) {
@@ -155,6 +156,8 @@ func kindOf(c task.Command) (uint64, error) {
 		return kindSetSignIn, nil
 	case task.SetMember:
 		return kindSetMember, nil
+	case task.Refound:
+		return kindRefound, nil
 	}
 	return 0, fmt.Errorf("%w: %T (commands are values, not pointers)", ErrUnknownCommand, c)
 }
@@ -256,6 +259,8 @@ func decodeCommand(kind uint64, b []byte) (task.Command, []byte, error) {
 		return decode[task.SetSignIn](b)
 	case kindSetMember:
 		return decode[task.SetMember](b)
+	case kindRefound:
+		return decode[task.Refound](b)
 	}
 	return nil, nil, fmt.Errorf("%w: number %d", ErrUnknownCommand, kind)
 }

@@ -39,6 +39,8 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 		return m.drain(c)
 	case task.SetMember: // C2
 		return m.setMember(c)
+	case task.Refound: // C2, C8
+		return m.refound(c)
 	case task.Txn: // X1
 		return m.txn(c, got)
 	case task.StoreUpdate: // X2

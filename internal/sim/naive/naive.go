@@ -70,6 +70,7 @@ type Model struct {
 	callerName  string // before it
 	processes   map[uint64]*process
 	keys        map[uint64]*clientKey
+	forgets     bool // who asked what, after the entry
 }
 
 // Limits are the machine's limits that matter here.
@@ -124,6 +125,9 @@ func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (wan
 		r := m.propose(p, got[i])
 		r.Index = cmp.Or(r.Index, h.Index)
 		want = append(want, r)
+	}
+	if m.forgets {
+		m.forgets, m.processes, m.keys = false, map[uint64]*process{}, map[uint64]*clientKey{}
 	}
 	return want
 }

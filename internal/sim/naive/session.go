@@ -1,6 +1,7 @@
 package naive
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/taskrt/taskrt/task"
@@ -130,5 +131,26 @@ func (m *Model) setMember(c task.SetMember) task.Result {
 		next.Removed = next.Removed[1:]
 	}
 	m.Members[c.Node] = next
+	return task.Result{Changed: true}
+}
+
+// refound is C2 and C8: another cluster begins, and nothing of what the former gave to anybody holds.
+func (m *Model) refound(c task.Refound) task.Result {
+	for _, id := range slices.Sorted(maps.Keys(m.Sessions)) {
+		m.endSessionAs(id, "LOST")
+	}
+	for _, t := range m.ordered(func(t *task.Task) bool { return t.Lease != nil }) {
+		m.Halted[t.Lease.Token] = true
+		n := *t
+		m.waitAgain(&n, "LOST", m.Now, 0)
+	}
+	m.Drained, m.Members, m.forgets = map[string]bool{}, map[string]task.Member{}, true
+	if c.DropTokens {
+		for name := range m.Access {
+			delete(m.Access, name)
+			m.Told[name] = true
+		}
+		m.setRoot(task.SetRoot{})
+	}
 	return task.Result{Changed: true}
 }
