@@ -60,7 +60,7 @@ type Config struct {
 	CommitTimeout      time.Duration // default 200 ms: how late a follower sees a lone commit that nobody has told it of
 	CommitPause        time.Duration // default 100 µs: how late it is told of one (see guard); under load the next entries tell it
 
-	SnapshotBytes         int64         // a snapshot begins when the log has grown by so much since the last; default 64 MiB
+	SnapshotBytes         int64         // a snapshot begins when the log has grown by so much, or by what takes as long to replay; default 64 MiB
 	TrailingBytes         int64         // log bytes that are kept behind a snapshot for slow followers; default 64 MiB
 	PersistBytesPerSecond int64         // rate at which a snapshot is written, so that it does not starve the log; default 32 MB/s
 	DiskTimeout           time.Duration // a log write that takes longer stops the node; default 10 s

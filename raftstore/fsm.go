@@ -9,10 +9,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/raftstore/digests"
+	"github.com/taskrt/taskrt/raftstore/throttle"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
 )
@@ -30,7 +32,7 @@ type fsm struct {
 	onLevel  func()                // told that the feature level was raised; must not block
 	known    uint64                // feature level of this build
 	level    atomic.Uint64         // feature level of the machine
-	persist  persister
+	persist  throttle.Rate
 
 	mu      sync.RWMutex
 	machine *task.Machine
@@ -48,6 +50,7 @@ type fsm struct {
 type logSize struct {
 	entries int64
 	bytes   int64
+	took    time.Duration
 }
 
 type wait struct {
@@ -104,6 +107,7 @@ func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, di
 	header.Index, header.Term = l.Index, l.Term
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	begun := time.Now()
 	defer func() {
 		// The machine panics on impossible states. Then it is worth nothing: stopped is set under this same lock.
 		if p := recover(); p != nil {
@@ -117,6 +121,7 @@ func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, di
 	}
 	f.grown.entries++
 	f.grown.bytes += int64(len(l.Data))
+	f.grown.took += time.Since(begun)
 	f.leveled()
 	f.reached(l.Index)
 	return results, events, f.machine.Digest(), nil

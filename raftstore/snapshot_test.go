@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/taskrt/taskrt/task"
@@ -133,35 +132,6 @@ func TestBrokenSnapshot(t *testing.T) {
 	}
 }
 
-// TestPersistRate: a snapshot is written at the rate that leaves room for the log. In a hurry it is written at full
-// speed.
-func TestPersistRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		hurry, abort := make(chan struct{}), make(chan struct{})
-		write := func() (time.Duration, error) {
-			begun := time.Now()
-			w := persister{1000, hurry, abort}.limit(&bytes.Buffer{})
-			for range 10 {
-				if _, err := w.Write(make([]byte, 500)); err != nil {
-					return 0, err
-				}
-			}
-			return time.Since(begun), nil
-		}
-		if d, err := write(); err != nil || d != 5*time.Second {
-			t.Fatalf("5,000 bytes at 1,000/s took %v (%v)", d, err)
-		}
-		close(hurry)
-		if d, err := write(); err != nil || d != 0 {
-			t.Fatalf("in a hurry: %v (%v)", d, err)
-		}
-		close(abort)
-		if _, err := write(); !errors.Is(err, errAborted) {
-			t.Fatalf("given up: %v", err)
-		}
-	})
-}
-
 func TestTrailingLogs(t *testing.T) {
 	for _, tc := range []struct {
 		bytes int64
@@ -177,4 +147,45 @@ func TestTrailingLogs(t *testing.T) {
 			t.Errorf("trailingLogs(%d, %+v) = %d, want %d", tc.bytes, tc.size, got, tc.want)
 		}
 	}
+}
+
+// TestSnapshotsByReplay: a snapshot is due when the entries behind the last one take long to replay, however small they
+// are (SPEC C10).
+func TestSnapshotsByReplay(t *testing.T) {
+	const due = 64 << 20
+	for _, tc := range []struct {
+		grown logSize
+		want  bool
+	}{
+		{logSize{}, false},
+		{logSize{entries: 100_000, bytes: 100_000 * 60, took: time.Second}, false},
+		{logSize{entries: 200, bytes: 64 << 20, took: time.Second / 10}, true},
+		{logSize{entries: 105_000, bytes: 105_000 * 60}, true},
+		{logSize{entries: 200, bytes: 10_000, took: 2 * time.Second}, true},
+	} {
+		if got := tc.grown.weight() >= due; got != tc.want {
+			t.Errorf("%+v weighs %d bytes", tc.grown, tc.grown.weight())
+		}
+	}
+	bubble(t, func(t *testing.T, c *cluster) {
+		s := c.start(c.add("n1", func(cfg *Config) { cfg.SnapshotBytes, cfg.TrailingBytes = 500*bytesPerEntry, 1 }), 1)
+		c.leader()
+		c.activate(s)
+		for i := range 450 {
+			c.propose(s, submit(fmt.Sprint("early", i), task.Fail))
+		}
+		taken := func() bool {
+			s.fsm.mu.RLock()
+			defer s.fsm.mu.RUnlock()
+			return s.fsm.lastSnap > 0
+		}
+		<-time.After(time.Minute)
+		if taken() {
+			t.Fatal("a snapshot too early")
+		}
+		for i := range 200 {
+			c.propose(s, submit(fmt.Sprint("late", i), task.Fail))
+		}
+		c.await("a snapshot", taken)
+	})
 }

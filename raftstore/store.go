@@ -17,6 +17,7 @@ import (
 	"github.com/taskrt/taskrt/raftstore/guard"
 	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/raftstore/rpc"
+	"github.com/taskrt/taskrt/raftstore/throttle"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
 )
@@ -94,7 +95,7 @@ func Open(c Config) (*Store, error) {
 		onCommit: func(index uint64) { s.raft.Reached(index) },
 		fatal:    s.fail, hub: s.hub, ring: s.ring, onConfig: func() { s.members.ConfigChanged() }, onBytes: s.noteGrowth,
 		onLevel: func() { wake(s.leveled) }, known: cfg.KnownLevel,
-		machine: task.NewMachine(task.WithKnownLevel(cfg.KnownLevel)), persist: persister{cfg.PersistBytesPerSecond, s.hurry, s.abort},
+		machine: task.NewMachine(task.WithKnownLevel(cfg.KnownLevel)), persist: throttle.Rate{PerSecond: cfg.PersistBytesPerSecond, Hurry: s.hurry, Abort: s.abort},
 	}
 	s.fsm.level.Store(s.fsm.machine.Level())
 	if err := s.open(); err != nil {
