@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/raftstore/committed"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
@@ -43,7 +44,9 @@ type Raft struct {
 	*raft.Raft // set by Start
 	opened     atomic.Pointer[raft.Raft]
 
+	dir    string
 	logger *slog.Logger
+	noted  *committed.File // set by Start
 	disk   *disk
 	logs   *parallelLog
 	log    *snapLog
@@ -59,7 +62,7 @@ const cachedEntries = 64
 
 // Open opens the log and the port. Start must follow.
 func Open(c Config) (r *Raft, err error) {
-	r = &Raft{logger: c.Logger}
+	r = &Raft{dir: c.Dir, logger: c.Logger}
 	if r.disk, err = openDisk(&c); err != nil {
 		return nil, err
 	}
@@ -87,11 +90,22 @@ func Open(c Config) (r *Raft, err error) {
 	return r, nil
 }
 
-// Start starts the library. If it does not start, everything is closed again.
-func (r *Raft) Start(c *raft.Config, fsm raft.FSM) error {
-	c.Logger = hclogTo(r.logger)
-	lib, err := raft.NewRaft(c, fsm, r.log, r.disk, r.snaps, r.trans)
+// Start brings the fsm to where the log is known to be committed, and starts the library. If it does not start,
+// everything is closed again.
+func (r *Raft) Start(c *raft.Config, fsm raft.ConfigurationStore) error {
+	at, err := r.resume(fsm)
 	if err != nil {
+		r.trans.shut()
+		r.closeLog()
+		return err
+	}
+	c.Logger, c.NoSnapshotRestoreOnStart = hclogTo(r.logger), true
+	snaps := &resumed{SnapshotStore: r.snaps}
+	snaps.at.Store(at)
+	r.noted = committed.New(r.dir, r.logger)
+	lib, err := raft.NewRaft(c, noted{fsm, r.noted}, r.log, r.disk, snaps, r.trans)
+	if err != nil {
+		r.noted.Stop()
 		r.trans.shut()
 		r.closeLog()
 		return fmt.Errorf("raftstore: start: %w", err)
@@ -192,6 +206,7 @@ func (r *Raft) Abandon(err error) { r.logs.abandon(err) }
 func (r *Raft) Quit() raft.Future {
 	ending := r.end()
 	r.trans.shut()
+	r.noted.Stop()
 	return ending
 }
 
@@ -201,6 +216,7 @@ func (r *Raft) Stop(wait func(f func()) bool) error {
 	if !wait(func() { _ = ending.Error() }) {
 		return errors.New("raftstore: close: raft hangs")
 	}
+	wait(r.noted.Wait)
 	if !wait(r.logs.close) {
 		return errors.New("raftstore: close: the disk hangs")
 	}
