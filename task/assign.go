@@ -195,8 +195,7 @@ func (m *Machine) give(r *row, v *Version, l Lease) *Task {
 	return &n
 }
 
-// eligible reports whether t may start if its time comes by until (SPEC T3). A task whose deadline is over may not,
-// even if a Tick has not yet said so.
+// eligible reports whether t may start if its time comes by until (SPEC T3). One whose deadline is over may not, even before a Tick.
 func (m *Machine) eligible(t *Task, until Time) bool {
 	return t.Status != Running && t.NotBefore != 0 && t.NotBefore <= until && !m.deadlinePassed(t)
 }

@@ -49,8 +49,8 @@ type Limits struct {
 	LogBytes        int64 `cbor:"6,keyasint"`
 }
 
-// Policy is one behavior of one version: everything the manifest says, defaults filled in (SPEC B1).
-// It travels in the log, so that no node's build can give it another meaning.
+// Policy is one behavior of one version: everything the manifest says, defaults filled in (SPEC B1). It travels in the log, so that it means the same
+// to all builds.
 //
 //fields:hash part
 type Policy struct {

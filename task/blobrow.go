@@ -17,8 +17,7 @@ func (m *Machine) countBlobs(by int64, payloads [3]*Payload) {
 	}
 }
 
-// countPayload counts the blobs that p needs. Their rows are there: no command brings a reference to a blob that is not
-// there, and none drops a blob that is needed.
+// countPayload counts the blobs that p needs. Their rows are there: no command refers to a blob that is not there, or drops one that is needed.
 func (m *Machine) countPayload(by int64, p *Payload) {
 	for s := range p.Digests() {
 		d, _ := blobs.Parse(s)

@@ -84,9 +84,8 @@ func (m *Machine) extendLeases() {
 	m.losses.Rekey(func(r *row) int64 { return int64(m.leaseEnd(m.task(r).Lease)) })
 }
 
-// reported returns the row of a task whose current lease is token's. external says whether the report came over HTTP.
-// For any other token it returns nil and the answer (SPEC L3). Workers with a session report through it, and external
-// workers report by themselves. Otherwise each could end the other's runs by a mistake.
+// reported returns the row of a task whose current lease is token's. external says whether the report came over HTTP. For any other token it returns
+// nil and the answer (SPEC L3). Workers with a session report through it, and external workers report by themselves. Else each could end the other's.
 func (m *Machine) reported(k Key, token uint64, external bool) (*row, Result) {
 	r := m.leased(k, token)
 	switch {

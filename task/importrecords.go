@@ -251,8 +251,7 @@ func inTime(times ...Time) bool {
 	return !slices.ContainsFunc(times, func(at Time) bool { return at < 0 || at > MaxTime })
 }
 
-// rest brings a task to rest that ran when it was exported: it is due now, or over if it was being cancelled. Tokens are
-// of another cluster, and mean nothing here.
+// rest brings a task to rest that ran when it was exported: it is due now, or over if it was being cancelled. Its token is another cluster's.
 func (x *importer) rest(n *Task) {
 	n.Ended = nil
 	if n.Status != Running {
@@ -277,8 +276,7 @@ func (c ImportRecords) level() uint64 {
 	return FirstLevel
 }
 
-// importTask adds a task, and reports whether it did. A version that is not there cannot be pinned: the task will take the
-// active one, from its beginning.
+// importTask adds a task, and reports whether it did. Without the version that it was pinned to it begins anew, with the active one.
 func (m *Machine) importTask(t *Task) bool {
 	if m.find(t.Key()) != nil || !m.importable(t) {
 		return false // twice in one import, or of an operation that is not this one

@@ -90,8 +90,7 @@ func (m *Machine) followRun(prev, t *Task) {
 	}
 }
 
-// nextRun lets the schedule go on when its task would end with a run that was cancelled, or would never begin. Only
-// pausing the behavior stops the schedule (SPEC M1).
+// nextRun lets the schedule go on when its task would end with a run that was cancelled, or would never begin. Only a pause stops it (SPEC M1).
 func (m *Machine) nextRun(t *Task) {
 	b := m.behaviors[behaviorName{t.Namespace, t.Behavior}]
 	if v := m.version(b, ""); b.live() != nil && v != nil {

@@ -50,8 +50,7 @@ func (m *Machine) retryOne(o *operationRow) {
 	}
 }
 
-// retryPartition goes on where the task stopped, or starts it from scratch. The leftovers of its last run have been
-// cleaned up, so the task forgets the session of that run.
+// retryPartition goes on where the task stopped, or starts it from scratch. What its last run left is cleaned up, so the run's session is forgotten.
 func (m *Machine) retryPartition(r *row, restart bool) {
 	n := *m.task(r)
 	n.NotBefore, n.Deadline, n.Failures = max(m.now, 1), 0, 0

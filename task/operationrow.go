@@ -64,8 +64,7 @@ func (m *Machine) enterOperationRecord(r *operationRow) {
 	m.schedule(r)
 }
 
-// putOperation replaces the record of r. It does not hash again the parts that never change, because there may be a
-// hundred thousand names of partitions.
+// putOperation replaces the record of r. It does not hash again what never changes: there may be a hundred thousand names of partitions.
 func (m *Machine) putOperation(r *operationRow, next *Operation) {
 	old := r.operation
 	m.referOperation(old, next)
@@ -115,8 +114,7 @@ func (m *Machine) dropOperation(r *operationRow) {
 	}
 }
 
-// behaviorsOf returns the rows of the behaviors of the operation's tasks. The operation keeps its version in each of
-// them, whether or not there is such a task (SPEC B2).
+// behaviorsOf returns the rows of the behaviors of the operation's tasks. The operation keeps its version in each of them (SPEC B2).
 func (m *Machine) behaviorsOf(o *Operation) []*behaviorRow {
 	rows := []*behaviorRow{m.behaviorRow(o.Namespace, o.Behavior)}
 	for _, name := range o.Policy.others() {

@@ -124,8 +124,7 @@ func taken(former *Operation) Result {
 	return Result{Code: AlreadyExists, Field: "id", Message: "an operation with this ID exists", Operation: former}
 }
 
-// takenID returns an ID of the operation's partitions or its completion that another task has, or "". IDs of cleanups
-// are not known before: see makeCleanup.
+// takenID returns an ID of the operation's partitions or its completion that another task has, or "". IDs of cleanups are not known yet.
 func (m *Machine) takenID(o *Operation) string {
 	if k := o.completionKey(); m.find(k) != nil {
 		return k.ID

@@ -52,8 +52,7 @@ func (m *Machine) purgeOperations(rows []*operationRow, limit int64) (gone int64
 	return gone
 }
 
-// purgeOperation removes an operation, and reports whether it removed anything. Its running tasks end first: they are
-// being cancelled, and have their grace.
+// purgeOperation removes an operation, and reports whether it removed anything. Its running tasks end first, by a cancel with its grace.
 func (m *Machine) purgeOperation(o *operationRow) bool {
 	if o.operation.Removing || o.running > 0 {
 		return false

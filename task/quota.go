@@ -6,9 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task/bounds"
 )
 
-// Quotas (SPEC N1) are decided in the log. A command that would take its namespace over a quota is refused, whatever
-// its proposer saw. A command that ends a run is never refused for a quota, because its outcome is worth more, but it
-// counts. If a quota was lowered, what is over it stays and may shrink.
+// Quotas (SPEC N1) are decided in the log. A command that would take its namespace over a quota is refused, whatever its proposer saw. A command that
+// ends a run is never refused for a quota, because its outcome is worth more, but it counts. What is over a lowered quota stays.
 
 // demand is what a command would add to its namespace.
 type demand struct {

@@ -146,8 +146,7 @@ func (m *Machine) Behaviors(ns string) []*Behavior {
 	return found
 }
 
-// Version returns version v of a behavior, or the active version for "". It returns nil if there is none. It copies
-// nothing, and Pinned is not filled in.
+// Version returns version v of a behavior, or the active version for "". It returns nil if there is none. It copies nothing; Pinned is 0.
 func (m *Machine) Version(ns, name, v string) *Version {
 	return m.version(m.behaviors[behaviorName{ns, name}], v)
 }

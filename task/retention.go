@@ -106,8 +106,7 @@ func tooMany(field string) Result {
 	return invalid(field, fmt.Sprintf("a command of a run deletes at most %d", MaxDrop))
 }
 
-// trim drops the versions of b that are neither kept nor pinned (SPEC B2), and returns how many there were. They are
-// left over when tasks that pinned them go.
+// trim drops the versions of b that are neither kept nor pinned (SPEC B2), and returns how many there were. Tasks that pinned them have gone.
 func (m *Machine) trim(b *behaviorRow) int64 {
 	keep := KeptVersions
 	if b.behavior.Deleted {

@@ -186,8 +186,7 @@ func sortedLabels(labels []Label) bool {
 	return true
 }
 
-// startAt returns the time before which a task must not start (SPEC R1): notBefore if that is given, else delay from now. It
-// is never 0, which would mean "none".
+// startAt returns the time before which a task must not start (SPEC R1): notBefore if that is given, else delay from now. It is never 0.
 func startAt(notBefore Time, delay Millis, now Time) Time {
 	if notBefore != 0 {
 		return notBefore

@@ -30,8 +30,7 @@ func (m *Machine) BehaviorStats(namespace, name string) BehaviorStats {
 	return s
 }
 
-// Queues calls yield with the stats of every behavior that has a record or tasks, by namespace and name, until yield
-// returns false. Each call costs O(1).
+// Queues calls yield with the stats of every behavior that has a record or tasks, by namespace and name. Each call costs O(1).
 func (m *Machine) Queues(yield func(namespace, name string, s BehaviorStats) bool) {
 	for _, b := range m.byName {
 		if !yield(b.namespace, b.name, m.BehaviorStats(b.namespace, b.name)) {
