@@ -98,8 +98,7 @@ func (c *checker) expect(ok bool, format string, args ...any) {
 	}
 }
 
-// Check verifies every invariant: SPEC T2 for each record, the sum of the digest, and every derived structure against
-// a recount. O(n): for tests and the simulator.
+// Check verifies every invariant: SPEC T2 for each record, the sum of the digest, and every derived structure against a recount. O(n).
 func (m *Machine) Check() error {
 	c := checker{
 		m: m, pins: map[*behaviorRow]map[string]int64{},

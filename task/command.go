@@ -7,8 +7,7 @@ type Command interface {
 	apply(m *Machine) Result
 }
 
-// The commands by their numbers in the log: never reuse or renumber one. A new command gets the next number and a line here; package
-// wire is generated from this list.
+// The commands by their numbers in the log: never reuse or renumber one. A new command gets the next number here; package wire is generated from it.
 //
 //fields:commands
 var (
@@ -60,6 +59,7 @@ var (
 	_ Command = SetSignIn{}          // 46
 	_ Command = SetMember{}          // 47
 	_ Command = Refound{}            // 48
+	_ Command = HoldBlobs{}          // 49
 )
 
 // refuse returns the Result of a command that changes nothing.

@@ -31,6 +31,7 @@ const (
 	hashedAudit
 	hashedAuditScalars // as hashedAccess, of package audit
 	hashedMember
+	hashedHold
 )
 
 // hasher hashes records.
@@ -48,8 +49,7 @@ func (h *hasher) blob(p *Payload) {
 	}
 }
 
-// hashTask hashes every field of t; a test walks the fields by reflection. Which fields are not zero comes first, and of
-// the others nothing: a task that waits has few.
+// hashTask hashes every field of t that is not zero, and first which ones these are; a test walks the fields by reflection.
 func hashTask(t *Task) uint64 {
 	h := newHasher(hashedTask)
 	h.Str(t.Namespace)
@@ -85,8 +85,7 @@ func hashFinish(c *Finish) uint64 {
 	return max(h.Sum(), 1)
 }
 
-// answered folds into the entry's hash what one command was answered: enough to tell replicas apart that decided
-// differently, even where the decision wrote nothing.
+// answered folds into the entry's hash what one command was answered: enough to tell replicas apart that decided differently and wrote nothing.
 func (h *hasher) answered(r *Result) {
 	h.Str(string(r.Code))
 	h.Word(uint64(r.Outcome))

@@ -8,7 +8,8 @@ import (
 
 // DropBlobs deletes blobs for a maintenance run (SPEC M3), at most MaxDrop. It is refused as a whole if the run's token is dead. It leaves alone a
 // blob that a record needs at this index, and a blob whose last upload or reference is not older than Before. A digest that the log does not know
-// counts as dropped, because the file is a leftover. Result.Count says how many were dropped.
+// counts as dropped, because the file is a leftover. Result.Count says how many were dropped. While a hold for a backup lives nothing is dropped,
+// and Result.Left says how many were asked for (SPEC C8).
 type DropBlobs struct {
 	Token   uint64   `cbor:"1,keyasint"`
 	Before  Time     `cbor:"2,keyasint"`
@@ -29,6 +30,9 @@ func (c DropBlobs) apply(m *Machine) Result {
 		if !blobs.ValidDigest(s) {
 			return invalid("digests", "a digest is 64 characters of 0-9 a-f")
 		}
+	}
+	if m.blobs.Holds.Len() > 0 {
+		return Result{Left: int64(len(c.Digests))}
 	}
 	var dropped []string
 	for _, s := range slices.Compact(slices.Sorted(slices.Values(c.Digests))) {

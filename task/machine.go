@@ -93,8 +93,7 @@ type Limit = bounds.Limit
 // Option changes what NewMachine starts from.
 type Option func(*Machine)
 
-// WithLimit is for tests that want to meet a limit soon. Fields that are not positive keep their default. All replicas
-// of a cluster must start from the same limits.
+// WithLimit is for tests that want to meet a limit soon. Fields that are not positive keep their default. All replicas must start with the same.
 func WithLimit(l Limit) Option { return func(m *Machine) { m.limits = m.limits.With(l) } }
 
 // NewMachine returns the state before the first log entry.
@@ -105,7 +104,7 @@ func NewMachine(options ...Option) *Machine {
 		store:     store.New[Task](form{}),
 		access:    access.NewTable(hashedAccessToken),
 		audit:     audit.NewTable(hashedAudit, audit.Default()),
-		blobs:     blobs.New(func(r *blobs.Row) uint64 { return hashBlob(blobOf(r)) }),
+		blobs:     blobs.New(func(r *blobs.Row) uint64 { return hashBlob(blobOf(r)) }, hashedHold),
 		behaviors: map[behaviorName]*behaviorRow{},
 		modules:   map[string]*Module{},
 		sessions:  map[uint64]*sessionRow{},
@@ -185,7 +184,7 @@ func (m *Machine) run(p *Proposal) Result {
 	return noted(m, &p.Caller, r)
 }
 
-// extendSessions gives every session a full TTL from this entry on. The first command of a term says how far the lease
+// extendSessions gives every session, and every hold, a full TTL from this entry on. The first command of a term says how far the lease
 // clock of the new leader is, and nobody could renew while there was no leader (SPEC C3).
 func (m *Machine) extendSessions() {
 	for _, s := range m.sessionsByID() {
@@ -193,6 +192,7 @@ func (m *Machine) extendSessions() {
 		next.Expires = later(m.leaseNow, next.TTL)
 		m.putSession(s, &next)
 	}
+	m.blobs.Holds.Extend(int64(m.leaseNow))
 }
 
 // total returns the sum over all records, including the records that the packages below task keep.
@@ -256,8 +256,8 @@ func (m *Machine) enter(b *behaviorRow, t *Task) {
 	m.stepOperation(r, nil)
 }
 
-// put replaces the record of r by t. It takes from the sum the hash of the record that is in memory now. So a record
-// that was damaged since its last write shows here (SPEC C4).
+// put replaces the record of r by t. It takes from the sum the hash of the record that is in memory now. So damage since its last write shows here
+// (SPEC C4).
 func (m *Machine) put(r *row, t *Task) {
 	m.rev++
 	t.Rev = m.rev

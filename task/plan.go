@@ -208,6 +208,9 @@ func (m *Machine) NextTick() (wall Time, lease LeaseTime) {
 	if at, ok := m.answers.NextExpiry(); ok {
 		lease = sooner(lease, max(LeaseTime(at), 1))
 	}
+	if at := m.blobs.Holds.Next(); at != 0 {
+		lease = sooner(lease, LeaseTime(at))
+	}
 	for _, h := range [...]*heap[*row]{&m.losses, &m.overruns} {
 		if n := h.Head(); n != nil {
 			lease = sooner(lease, max(LeaseTime(n.Key), 1))

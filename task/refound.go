@@ -33,6 +33,7 @@ func (c Refound) apply(m *Machine) Result {
 		m.endLease(n.Item, func(r *row) { m.release(r, outcomeLost, m.now) })
 	}
 	m.roster.Clear()
+	m.blobs.Holds.Restore(nil)
 	if c.DropTokens {
 		dropAllAccess(m)
 	}

@@ -66,6 +66,7 @@ func (r *restorer) take(record Record) error {
 		}
 		m.answers = newAnswers(m)
 		m.roster.Restore(h.Drained, h.Members)
+		m.blobs.Holds.Restore(h.Holds)
 		return r.begin()
 	}
 	switch x := record.(type) {

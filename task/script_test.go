@@ -28,7 +28,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //	assign ID SESSION [rev=N|fresh=true] · beat|finish|snooze|giveback ID [token=N] [seq=N] [result=JSON] [error=CODE] …
 //	cancel ID · remove ID · tick · update, claim, records: see scriptstore_test.go
 //	plan SESSION:SLOTS[:MODULE]... [WORKER@BEHAVIOR:SLOTS[:MAX_NOT_BEFORE]]... [max=N] · next · list [KEY=VALUE of a filter] · behaviors · sessions · counts
-//	member NODE vote=1|2 [remove=INSTANCE] [force=yes] · members
+//	member NODE vote=1|2 [remove=INSTANCE] [force=yes] · members · hold ID [ttl=MS] [holder=TEXT] [renew=yes] · holds
 //	stats BEHAVIOR · workers · accepted BEHAVIOR WORKER REQUEST
 //	operations: see scriptoperation_test.go · namespaces, blobs, maintenance: see scriptspace_test.go
 //

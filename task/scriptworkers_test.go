@@ -74,6 +74,8 @@ func (s *script) workerCommand(a *args) task.Command {
 		return task.DrainNode{Node: a.word(0), Drain: a.text("off", "") == ""}
 	case "refound":
 		return task.Refound{DropTokens: a.text("drop", "") != ""}
+	case "hold":
+		return task.HoldBlobs{ID: a.word(0), Holder: a.text("holder", ""), TTL: task.Millis(a.number("ttl", 0)), Renew: a.text("renew", "") != ""}
 	case "member":
 		return task.SetMember{Node: a.word(0), Vote: uint64(a.number("vote", 0)), Remove: a.text("remove", ""), Force: a.text("force", "") != ""}
 	}
@@ -94,6 +96,10 @@ func (s *script) lookAtWorkers(a *args) bool {
 			fmt.Fprintf(&s.out, "worker %s running=%d\n", w, workers[w])
 		}
 		fmt.Fprintln(&s.out, "drained", s.m.DrainedNodes())
+	case "holds":
+		for _, x := range task.Holds(s.m) {
+			fmt.Fprintf(&s.out, "%s holder=%q ttl=%d until=%d\n", x.ID, x.Holder, x.TTL, x.Until)
+		}
 	case "members":
 		for _, x := range s.m.Roster().Members() {
 			fmt.Fprintf(&s.out, "%s vote=%d removed=%v force=%t index=%d\n", x.Node, x.Vote, x.Removed, x.Force, x.Index)

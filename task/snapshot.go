@@ -74,6 +74,8 @@ type Head struct {
 	SignIn *SignIn    `cbor:"34,keyasint,omitempty"` // nil: it was never set
 
 	Members []Member `cbor:"35,keyasint,omitempty"` // what is settled about nodes, by ID (SPEC C2)
+
+	Holds []Hold `cbor:"37,keyasint,omitempty"` // on blobs, by ID (SPEC C8)
 }
 
 // Process is one proposing process whose answers are kept (SPEC H4).
@@ -150,7 +152,7 @@ func (m *Machine) Freeze() *Frozen {
 		Processes: processes, Keys: keys, Answers: kept, Tasks: int64(m.store.Len()),
 		Records: m.counts.Records, Namespaces: int64(len(f.namespaces)), Operations: int64(len(f.operations)),
 		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.Len()), Runs: int64(len(f.runs)),
-		Floor: m.floor, Drained: m.DrainedNodes(), Members: m.roster.View().Members(), Level: m.level,
+		Floor: m.floor, Drained: m.DrainedNodes(), Members: m.roster.View().Members(), Holds: m.blobs.Holds.All(), Level: m.level,
 		AccessTokens: int64(m.access.Len()), AccessLast: m.access.Last, AccessRev: m.access.Rev, RootOff: m.access.RootOff, SignIn: m.access.SignInHead(),
 		Audit: m.audit.Head(),
 	}

@@ -27,6 +27,7 @@ func (c Tick) apply(m *Machine) Result {
 	m.sweep()
 	tickAccess(m)
 	m.tickChange = m.audit.Expire(int64(m.now), m.limits.Sweep) || m.tickChange
+	m.tickChange = m.blobs.Holds.Expire(int64(m.leaseNow)) || m.tickChange
 	changed := m.answers.Expire(int64(m.leaseNow)) || m.tickChange
 	m.tickChange = false
 	return Result{Changed: changed}

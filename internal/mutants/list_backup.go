@@ -16,4 +16,22 @@ var backupMutants = []mutant{
 		Pkg: "./backup", Run: "TestVerify$", Why: "C9: nobody would be told which version can read the file"},
 	{Name: "backup-wrong-blob-written", Dir: "backup", In: "Writer.Blob", Old: "if size != b.Size || string(sum.Sum(nil)) != string(w.last[:]) {", New: "if size < 0 {",
 		Pkg: "./backup", Run: "TestWriterRefuses$", Why: "C8: a backup would be finished that cannot be restored"},
+
+	// The hold.
+	{Name: "hold-ignored", Dir: "task", In: "DropBlobs.apply", Old: "if m.blobs.Holds.Len() > 0 {", New: "if m.blobs.Holds.Len() > 99 {",
+		Pkg: "./task", Run: "TestScripts$/hold", Why: "C8: maintenance would drop what a backup is about to read"},
+	{Name: "hold-for-ever", Dir: "task", In: "Tick.apply", Old: "m.tickChange = m.blobs.Holds.Expire(int64(m.leaseNow)) || m.tickChange", New: "",
+		Pkg: "./task", Run: "TestScripts$/hold", Why: "C8: a saver that died would keep the disks filling"},
+	{Name: "hold-renewed-late", Dir: "task/holds", In: "Table.Carry", Old: "case !lives && (renew || x.TTL == 0):", New: "case !lives && x.TTL == 0:",
+		Pkg: "./task", Run: "TestScripts$/hold", Why: "C8: a backup would be finished of which blobs may be gone"},
+	{Name: "hold-below-the-level", Dir: "task", In: "HoldBlobs.level", Old: "return MembersLevel", New: "return FirstLevel",
+		Pkg: "./task", Run: "TestScripts$/hold", Why: "C9: the former build could not come back"},
+	{Name: "hold-lost-in-snapshots", Dir: "task", In: "restorer.take", Old: "m.blobs.Holds.Restore(h.Holds)", New: "",
+		Pkg: "./task", Run: "TestScripts$/hold", Why: "C8: a node that restarts would drop what a backup reads"},
+	{Name: "hold-outlives-its-cluster", Dir: "task", In: "Refound.apply", Old: "m.blobs.Holds.Restore(nil)", New: "",
+		Pkg: "./task", Run: "TestScripts$/hold", Why: "C8: a new cluster would wait for the saver of its own backup"},
+	{Name: "hold-ends-without-a-leader", Dir: "task", In: "Machine.extendSessions", Old: "m.blobs.Holds.Extend(int64(m.leaseNow))", New: "",
+		Pkg: "./task", Run: "TestScripts$/hold", Why: "C8: an election would end a backup of hours"},
+	{Name: "hold-not-told", Dir: "node/maintain", In: "Run.dropBlobs", Old: "r.kept += res.Left", New: "",
+		Pkg: "./node/maintain", Run: "TestHeldBlobsStay$", Why: "C8: nobody would know why the disks stay full"},
 }

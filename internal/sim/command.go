@@ -115,6 +115,8 @@ func (s *symbols) command(o Op) task.Command {
 		return task.DrainNode{Node: o.Node, Drain: o.On}
 	case "member":
 		return task.SetMember{Node: o.Node, Vote: o.Hello, Remove: o.Name, Force: o.On}
+	case "hold":
+		return task.HoldBlobs{ID: o.Name, Holder: o.Node, TTL: o.TTL, Renew: o.On}
 	case "refound":
 		return task.Refound{DropTokens: o.On}
 	case "tick":

@@ -138,6 +138,9 @@ func (r *Run) compareRest() error {
 	if len(members) != len(r.model.Members) {
 		return fmt.Errorf("%d members, want %d", len(members), len(r.model.Members))
 	}
+	if got := task.Holds(m); !slices.EqualFunc(got, slices.Sorted(maps.Keys(r.model.Holds)), func(x task.Hold, id string) bool { return x == r.model.Holds[id] }) {
+		return fmt.Errorf("holds: %+v, want %+v", got, r.model.Holds)
+	}
 	return nil
 }
 

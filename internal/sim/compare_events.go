@@ -59,6 +59,9 @@ func (r *Run) compareNextTick() error {
 		}
 		sooner(r.model.Overrun(t))
 	}
+	for _, x := range r.model.Holds {
+		sooner(task.LeaseTime(x.Until))
+	}
 	sooner(r.model.KeyTimes())
 	overdue := wall != 0 && wall <= r.model.Now && wantWall != 0 && wantWall <= r.model.Now
 	if wall != wantWall && !overdue || lease != wantLease {

@@ -80,6 +80,20 @@ func (g *generator) upkeep(r *Run) Op {
 	return o
 }
 
+// hold makes, renews or ends one of two holds on blobs. None lives long, or no blob would ever be dropped.
+func (g *generator) hold(*Run) Op {
+	o := Op{Verb: "hold", Name: fmt.Sprintf("backup-%d", g.rng.IntN(2)), Node: "n", TTL: task.Millis(1 + g.rng.IntN(300)), On: g.percent(40)}
+	switch {
+	case g.percent(30):
+		o.TTL = 0
+	case g.percent(5):
+		o.TTL = 600_001
+	case g.percent(3):
+		o.Name = ""
+	}
+	return o
+}
+
 // upkeepAtOnce makes several commands of a run: there is little time until its lease ends, because everything else happens too.
 func (g *generator) upkeepAtOnce(r *Run) []Op {
 	if len(r.spaces(task.NamespaceIsPurging, task.NamespaceIsPurged)) == 0 && g.percent(40) {

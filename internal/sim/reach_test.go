@@ -158,7 +158,7 @@ var reach = []string{
 	"task.PutBehavior ", "task.PutBehavior other_kind", "task.Activate other_kind",
 	"task.ActivateVersion ", "task.ActivateVersion behavior_not_found", "task.ActivateVersion version_not_found",
 	"task.DeleteBehavior ", "task.DeleteBehavior behavior_not_found", "task.PauseBehavior ", "task.PauseBehavior behavior_not_found",
-	"task.DrainNode ", "task.SetMember ", "task.Refound ", "task.SetMember invalid_command", "task.StoreUpdate ", "task.StoreUpdate store_conflict", "task.StoreUpdate invalid_command",
+	"task.DrainNode ", "task.SetMember ", "task.Refound ", "task.HoldBlobs ", "task.HoldBlobs halt", "task.HoldBlobs invalid_command", "task.DropBlobs left", "task.SetMember invalid_command", "task.StoreUpdate ", "task.StoreUpdate store_conflict", "task.StoreUpdate invalid_command",
 	"task.StoreUpdate namespace_not_found", "refused by its owner", "claimed nothing", "claimed",
 	"task.StoreClaim store_conflict", "task.StoreClaim namespace_not_found", "error TIMEOUT", "attempt TIMEOUT",
 	"task.Txn ", "task.Txn conflict", "task.Txn invalid_command", "task.Txn namespace_not_found", "task.Txn behavior_not_found",

@@ -41,6 +41,8 @@ func targetOf(c task.Command) (target string, ok bool) {
 		return c.Node, true
 	case task.SetMember:
 		return c.Node, true
+	case task.HoldBlobs: // a backup that begins
+		return "backup " + c.ID, !c.Renew && c.TTL > 0
 	case task.Submit: // to create a task needs none of the roles that leave a record
 		return c.Namespace + "/" + c.ID, c.IfExists == task.Rerun || c.IfExists == task.Resubmit
 	case task.Cancel:

@@ -31,7 +31,7 @@ func TestCalled(t *testing.T) {
 		target  string
 	}{
 		{task.CreateToken{Name: "ci", Hash: []byte("secret")}, "ci"}, {task.RotateToken{Name: "ci"}, "ci"}, {task.RevokeToken{Name: "ci"}, "ci"},
-		{task.SetRoot{Off: true}, ""}, {task.StartMaintenance{}, ""}, {task.DrainNode{Node: "n1"}, "n1"}, {task.SetMember{Node: "n4"}, "n4"},
+		{task.SetRoot{Off: true}, ""}, {task.StartMaintenance{}, ""}, {task.DrainNode{Node: "n1"}, "n1"}, {task.SetMember{Node: "n4"}, "n4"}, {task.HoldBlobs{ID: "a1", TTL: 9}, "backup a1"},
 		{task.Cancel{Key: k}, "team/task-1"}, {task.Remove{Key: k}, "team/task-1"}, {task.RetryTask{Key: k}, "team/task-1"},
 		{task.CancelOperation{Key: k}, "team/task-1"}, {task.RetryOperation{Key: k}, "team/task-1"}, {task.RemoveOperation{Key: k}, "team/task-1"},
 		{task.Submit{Namespace: "team", ID: "task-1", IfExists: task.Rerun}, "team/task-1"},

@@ -2,6 +2,8 @@ package maintain
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -50,7 +52,22 @@ func (r *Run) dropBlobs(ctx context.Context, os []Object) (int64, error) {
 		digests[i] = o.Name
 	}
 	res, err := r.command(ctx, task.DropBlobs{Token: r.job.Token, Before: r.Before, Digests: digests})
+	r.kept += res.Left
 	return res.Count, err
+}
+
+// holders names whom blobs are held for now.
+func (r *Run) holders() string {
+	var names []string
+	r.cluster.Local(func(m *task.Machine) {
+		for _, x := range task.Holds(m) {
+			names = append(names, fmt.Sprintf("%s (%s)", x.Holder, x.ID))
+		}
+	})
+	if names == nil {
+		return "it has just ended"
+	}
+	return strings.Join(names, ", ")
 }
 
 // fileKind is for the files of members' blob stores. A file is kept if the log knows its digest. The others are left

@@ -334,6 +334,32 @@ func TestBlobs(t *testing.T) {
 	dropped("nobody", "young", "put again", "params", "named", "result")
 }
 
+// TestHeldBlobsStay: while a backup holds blobs, none of them goes, and no file that nobody knows; the run says so. The next run after the hold
+// takes them (SPEC C8).
+func TestHeldBlobsStay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for level := task.FirstLevel; level < task.MembersLevel; level++ {
+		w.must(task.RaiseLevel{Level: level + 1})
+	}
+	d := w.put("nobody")
+	leftover := digestOf("leftover")
+	w.blobs["n2"][leftover] = 1
+	w.now += 2 * DefaultGraceTime
+	w.must(task.HoldBlobs{ID: "a1", Holder: "snapshot save on n1", TTL: 60_000})
+	rec := w.maintain(quick(), false).Record
+	if w.m.Blob(d) == nil || w.blobs["n2"][d] == 0 || w.blobs["n2"][leftover] == 0 {
+		t.Error("a blob went beside a backup")
+	}
+	if want := "2 blobs and files stay because of a backup that is being saved: snapshot save on n1 (a1)"; !rec.Success || !strings.Contains(rec.Message, want) {
+		t.Errorf("%+v, want %q", rec, want)
+	}
+	w.must(task.HoldBlobs{ID: "a1"})
+	if rec := w.maintain(quick(), false).Record; w.m.Blob(d) != nil || w.blobs["n2"][d] != 0 || w.blobs["n2"][leftover] != 0 || rec.Message != "" {
+		t.Errorf("the blobs are still there: %+v", rec)
+	}
+}
+
 // DefaultGraceTime is DefaultGrace on the log's clock.
 const DefaultGraceTime = task.Time(DefaultGrace / time.Millisecond)
 

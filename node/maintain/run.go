@@ -64,6 +64,7 @@ type Run struct {
 	parts      map[task.Key]int64  // by operation that may go: how many tasks go with it
 	collected  int
 	skipped    int64 // candidates beyond Config.Candidates
+	kept       int64 // blobs that stay because of a backup (SPEC C8)
 }
 
 // New prepares a run.
@@ -251,6 +252,9 @@ func (r *Run) follow(ctx context.Context) error {
 	if r.skipped > 0 {
 		r.note("%d more objects are left to the run that follows", r.skipped)
 		r.soon(followAt)
+	}
+	if r.kept > 0 {
+		r.note("%d blobs and files stay because of a backup that is being saved: %s", r.kept, r.holders())
 	}
 	r.cluster.Local(func(m *task.Machine) {
 		for name := range namesOf(m, task.NamespaceIsPurging) {

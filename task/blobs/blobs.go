@@ -6,8 +6,10 @@ package blobs
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
+	"github.com/taskrt/taskrt/task/holds"
 	"github.com/taskrt/taskrt/task/table"
 )
 
@@ -54,13 +56,15 @@ type Table struct {
 	rows table.Sorted[Digest, Row, page]
 	hash func(*Row) uint64
 	sum  uint64
+
+	Holds holds.Table // while it has some, nobody removes a blob
 }
 
 type page = [128]Row
 
-// New returns an empty table. hash is that of a row without its Refs.
-func New(hash func(*Row) uint64) Table {
-	return Table{hash: hash, rows: table.NewSorted[Digest, Row, page](table.Order[Digest, Row]{
+// New returns an empty table. hash is that of a row without its Refs. held begins the hashes of holds.
+func New(hash func(*Row) uint64, held uint64) Table {
+	return Table{hash: hash, Holds: holds.NewTable(held), rows: table.NewSorted[Digest, Row, page](table.Order[Digest, Row]{
 		Key: func(r *Row) Digest { return r.Digest }, Compare: Digest.compare,
 	})}
 }
@@ -68,9 +72,9 @@ func New(hash func(*Row) uint64) Table {
 // Len returns how many blobs there are.
 func (t *Table) Len() int { return t.rows.Len() }
 
-// Sum returns the sum of the hashes of all rows. A write subtracts the hash of what is in memory, so that a row that was damaged there
+// Sum returns the sum of the hashes of all rows and holds. A write subtracts the hash of what is in memory, so that a row that was damaged there
 // shows.
-func (t *Table) Sum() uint64 { return t.sum }
+func (t *Table) Sum() uint64 { return t.sum + t.Holds.Sum() }
 
 // Get returns a blob to be read, or nil.
 func (t *Table) Get(d Digest) *Row { return t.rows.Get(d) }
@@ -143,6 +147,9 @@ func (t *Table) Check(refs map[string]int64) error {
 		if want := refs[r.Digest.String()]; r.Refs != want {
 			return fmt.Errorf("M3: blob %s is needed %d times, recounted %d", r.Digest, r.Refs, want)
 		}
+	}
+	if t.Holds.Sum() != t.Holds.Recount() {
+		return errors.New("the sum of the holds is wrong")
 	}
 	if sum != t.sum {
 		return fmt.Errorf("the sum over the blobs is %x, recounted %x", t.sum, sum)

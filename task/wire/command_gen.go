@@ -58,6 +58,7 @@ const (
 	kindSetSignIn          uint64 = 46
 	kindSetMember          uint64 = 47
 	kindRefound            uint64 = 48
+	kindHoldBlobs          uint64 = 49
 )
 
 func kindOf(c task.Command) (uint64, error) {
@@ -158,6 +159,8 @@ func kindOf(c task.Command) (uint64, error) {
 		return kindSetMember, nil
 	case task.Refound:
 		return kindRefound, nil
+	case task.HoldBlobs:
+		return kindHoldBlobs, nil
 	}
 	return 0, fmt.Errorf("%w: %T (commands are values, not pointers)", ErrUnknownCommand, c)
 }
@@ -261,6 +264,8 @@ func decodeCommand(kind uint64, b []byte) (task.Command, []byte, error) {
 		return decode[task.SetMember](b)
 	case kindRefound:
 		return decode[task.Refound](b)
+	case kindHoldBlobs:
+		return decode[task.HoldBlobs](b)
 	}
 	return nil, nil, fmt.Errorf("%w: number %d", ErrUnknownCommand, kind)
 }

@@ -78,6 +78,8 @@ func (m *Model) keepHouse(c task.Command, got task.Result) task.Result {
 		return m.noteRefusals(c)
 	case task.NoteBlob: // M3
 		return m.noteBlob(c)
+	case task.HoldBlobs: // C8
+		return m.holdBlobs(c)
 	case task.DropBlobs: // M3
 		return m.dropBlobs(c)
 	case task.ImportRecords: // M5

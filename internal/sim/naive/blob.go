@@ -109,6 +109,9 @@ func (m *Model) dropBlobs(c task.DropBlobs) task.Result {
 	} else if len(c.Digests) > 1000 || slices.ContainsFunc(c.Digests, func(d string) bool { return len(d) != 64 }) {
 		return task.Result{Code: task.InvalidCommand}
 	}
+	if len(m.Holds) > 0 { // C8
+		return task.Result{Left: int64(len(c.Digests))}
+	}
 	dropped := map[string]bool{}
 	for _, d := range c.Digests {
 		if b := m.Blobs[d]; m.Refs(d) == 0 && (b == nil || b.Noted < c.Before) {
@@ -118,6 +121,36 @@ func (m *Model) dropBlobs(c task.DropBlobs) task.Result {
 	}
 	m.deleted(c.Token, "blob", "", len(dropped))
 	return task.Result{Count: int64(len(dropped)), Changed: len(dropped) > 0}
+}
+
+// holdBlobs is C8: a backup keeps blobs until it ends its hold, or has not renewed it in time.
+func (m *Model) holdBlobs(c task.HoldBlobs) task.Result {
+	if c.ID == "" || c.TTL > 600_000 {
+		return task.Result{Code: task.InvalidCommand}
+	}
+	x, lives := m.Holds[c.ID]
+	switch {
+	case !lives && (c.Renew || c.TTL == 0):
+		return task.Result{Code: task.Halt}
+	case c.TTL == 0:
+		delete(m.Holds, c.ID)
+		return task.Result{Changed: true}
+	case !lives:
+		x = task.Hold{ID: c.ID, Holder: c.Holder}
+	}
+	x.TTL, x.Until = int64(c.TTL), int64(m.LeaseNow)+int64(c.TTL)
+	m.Holds[c.ID] = x
+	return task.Result{Changed: true}
+}
+
+// tickHolds is C8: a hold that nobody renews ends.
+func (m *Model) tickHolds() {
+	for id, x := range m.Holds {
+		if x.Until <= int64(m.LeaseNow) {
+			delete(m.Holds, id)
+			m.struck = true
+		}
+	}
 }
 
 // moduleFile refuses a module whose file is not stored. Without noted, the uploader brings the record.

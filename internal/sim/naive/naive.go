@@ -24,6 +24,7 @@ type Model struct {
 	Modules        map[string]*task.Module
 	Spaces         map[string]*task.Namespace
 	Drained        map[string]bool              // node IDs (L10)
+	Holds          map[string]task.Hold         // on blobs, by ID (C8)
 	Members        map[string]task.Member       // by node ID, without their index (C2)
 	Records        map[uint64]*task.StoreRecord // of the TaskStore (X2)
 	Halted         map[uint64]bool              // tokens that died in this entry other than by their worker's own report
@@ -100,7 +101,7 @@ func New(limits Limits) *Model {
 		Spaces: spaces, Operations: map[task.Key]*task.Operation{}, Instances: map[instance]int64{}, Blobs: map[string]*task.Blob{},
 		born: map[task.Key]int{}, written: map[task.Key]int{}, bornOps: map[task.Key]int{}, retried: map[task.Key]int{},
 		Tasks: map[task.Key]*task.Task{}, Sessions: map[uint64]task.Session{}, Behaviors: map[task.Key]*task.Behavior{},
-		Modules: map[string]*task.Module{}, Drained: map[string]bool{}, Members: map[string]task.Member{}, Records: map[uint64]*task.StoreRecord{},
+		Modules: map[string]*task.Module{}, Drained: map[string]bool{}, Members: map[string]task.Member{}, Holds: map[string]task.Hold{}, Records: map[uint64]*task.StoreRecord{},
 		Access: map[string]*task.AccessToken{}, Jitter: map[task.Key][2]task.Time{}, limits: limits, finishes: map[task.Key]string{},
 		processes: map[uint64]*process{}, keys: map[uint64]*clientKey{},
 	}
@@ -119,6 +120,10 @@ func (m *Model) Apply(h task.Header, ps []task.Proposal, got []task.Result) (wan
 		for id, s := range m.Sessions {
 			s.Expires = m.LeaseNow + task.LeaseTime(s.TTL)
 			m.Sessions[id] = s
+		}
+		for id, x := range m.Holds {
+			x.Until = int64(m.LeaseNow) + x.TTL
+			m.Holds[id] = x
 		}
 	}
 	for i, p := range ps {

@@ -144,7 +144,7 @@ func (m *Model) refound(c task.Refound) task.Result {
 		n := *t
 		m.waitAgain(&n, "LOST", m.Now, 0)
 	}
-	m.Drained, m.Members, m.forgets = map[string]bool{}, map[string]task.Member{}, true
+	m.Drained, m.Members, m.Holds, m.forgets = map[string]bool{}, map[string]task.Member{}, map[string]task.Hold{}, true
 	if c.DropTokens {
 		for name := range m.Access {
 			delete(m.Access, name)

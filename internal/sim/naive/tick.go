@@ -58,6 +58,7 @@ func (m *Model) tick() task.Result {
 	}
 	m.tickTokens()
 	m.tickAudit()
+	m.tickHolds()
 	r := task.Result{Changed: m.forget() || m.struck}
 	m.struck = false
 	return r
