@@ -10,13 +10,19 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race short fuzz sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare meter-bench compare check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build dist dist-check demo test race short fuzz sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare meter-bench compare check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## bin/taskrt
 	CGO_ENABLED=0 $(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o bin/taskrt ./cmd/taskrt
+
+dist: ## dist/: archives of static binaries for four systems, bills of materials, checksums; one commit gives one set of bytes
+	cd packages && $(GO) run . -out ../dist $(DIST)
+
+dist-check: ## make dist twice, in two directories, at other times and with other rights, and compare the bytes: make dist-check DIST="-only tar"
+	@packages/check-bytes.sh $(DIST)
 
 demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 	$(GO) run ./internal/demo -taskrt bin/taskrt
@@ -110,6 +116,7 @@ vet:
 	$(GO) vet -tags $(TAGS) ./...
 	cd runtime/compare && $(GO) vet . && $(GO) mod tidy -diff
 	cd internal/bench/jetstream && $(GO) vet . && $(GO) mod tidy -diff
+	cd packages && $(GO) vet . && $(GO) mod tidy -diff
 
 lint: ## golangci-lint, pinned
 	$(GO) run $(GOLANGCI) run --build-tags $(TAGS) ./...
