@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/internal/discover"
+	"github.com/taskrt/taskrt/internal/lateness"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/task"
@@ -63,6 +64,7 @@ type Config struct {
 	SnapshotBytes         int64         // a snapshot begins when the log has grown by so much, or by what takes as long to replay; default 64 MiB
 	TrailingBytes         int64         // log bytes that are kept behind a snapshot for slow followers; default 64 MiB
 	PersistBytesPerSecond int64         // rate at which a snapshot is written, so that it does not starve the log; default 32 MB/s
+	DiskSlow              time.Duration // a leader whose log writes take longer hands over; default 2 s
 	DiskTimeout           time.Duration // a log write that takes longer stops the node; default 10 s
 	QueueCommands         int           // how many commands may wait in a lane of the leader before ErrOverloaded; default 65,536
 	QueueBytes            int           // how many bytes they may have together; default 64 MiB
@@ -87,8 +89,15 @@ type Config struct {
 	Called func(task.Caller, task.Command) task.Caller // completes the caller by what the command is about (SPEC A5, A8)
 
 	wrapDisk func(diskStore) diskStore // for tests: a disk that fails
+	late     delays                    // for tests: a process that is starved; default a lateness.Meter
 	levelOf  func(task.Command) uint64 // for tests: commands of a level that is to come; default task.LevelOf
 	onApply  func(index, term uint64)  // for tests: told of each entry that is about to be applied
+}
+
+// delays says how late the scheduler lets this process run.
+type delays interface {
+	Total() time.Duration // in sum
+	Worst() time.Duration // at once, at most, in the last 30 s
 }
 
 // diskStore is the log and raft's few durable variables.
@@ -116,6 +125,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.SnapshotBytes, 64<<20)
 	orDefault(&c.TrailingBytes, 64<<20)
 	orDefault(&c.PersistBytesPerSecond, 32_000_000)
+	orDefault(&c.DiskSlow, 2*time.Second)
 	orDefault(&c.DiskTimeout, 10*time.Second)
 	orDefault(&c.QueueCommands, 65536)
 	orDefault(&c.QueueBytes, 64<<20)
@@ -124,6 +134,9 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.RPCTimeout, 10*time.Second)
 	orDefault(&c.LevelAfter, levelAfter)
 	orDefault(&c.KnownLevel, task.KnownLevel)
+	if c.late == nil {
+		c.late = &lateness.Meter{}
+	}
 	if c.levelOf == nil {
 		c.levelOf = task.LevelOf
 	}
@@ -172,7 +185,7 @@ func (c *Config) validate() error {
 	if c.LeaderLeaseTimeout > c.HeartbeatTimeout {
 		return bad("LeaderLeaseTimeout", "must not exceed HeartbeatTimeout")
 	}
-	for _, n := range []int64{int64(c.LogSegmentBytes), c.SnapshotBytes, c.TrailingBytes, c.PersistBytesPerSecond, int64(c.DiskTimeout), int64(c.QueueCommands), int64(c.QueueBytes), int64(c.QueueWait), int64(c.QueueAge), int64(c.RPCTimeout)} {
+	for _, n := range []int64{int64(c.LogSegmentBytes), c.SnapshotBytes, c.TrailingBytes, c.PersistBytesPerSecond, int64(c.DiskSlow), int64(c.DiskTimeout), int64(c.QueueCommands), int64(c.QueueBytes), int64(c.QueueWait), int64(c.QueueAge), int64(c.RPCTimeout)} {
 		if n < 0 {
 			return bad("limits", "negative")
 		}

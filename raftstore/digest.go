@@ -33,10 +33,11 @@ type digestReply struct {
 	Stopped bool        `cbor:"4,keyasint,omitempty"`
 	Level   uint64      `cbor:"5,keyasint,omitempty"` // the highest feature level that the node knows
 	Hold    bool        `cbor:"6,keyasint,omitempty"` // Config.HoldLevel
+	Slow    bool        `cbor:"7,keyasint,omitempty"` // its disk is too slow to lead
 }
 
 func (s *Store) answerDigest(q digestRequest) digestReply {
-	a := digestReply{Applied: s.fsm.appliedIndex(), Stopped: s.failure() != nil, Level: s.cfg.KnownLevel, Hold: s.cfg.HoldLevel}
+	a := digestReply{Applied: s.fsm.appliedIndex(), Stopped: s.failure() != nil, Level: s.cfg.KnownLevel, Hold: s.cfg.HoldLevel, Slow: s.raft.Slow()}
 	if q.At == 0 {
 		a.Digest, a.Found = s.ring.Latest(), true
 	} else {
@@ -112,7 +113,7 @@ func (s *Store) askDigest(ctx context.Context, identity string, at uint64) (dige
 // health asks a member how it is.
 func (s *Store) health(ctx context.Context, identity string) (members.Health, error) {
 	a, err := s.askDigest(ctx, identity, 0)
-	return members.Health{Applied: a.Applied, Stopped: a.Stopped, Level: a.Level, Hold: a.Hold}, err
+	return members.Health{Applied: a.Applied, Stopped: a.Stopped, Level: a.Level, Hold: a.Hold, Slow: a.Slow}, err
 }
 
 // vote collects the digests at index, and stops the members that differ from the majority. It reports whether this

@@ -168,6 +168,8 @@ type faultyDisk struct {
 	hang  atomic.Bool
 	hold  chan struct{} // when it is closed, hanging writes go on
 	holds atomic.Int32
+	slow  atomic.Int64 // how long each write of entries takes, in nanoseconds of virtual time
+	votes atomic.Int64 // how long each write of a term or a vote takes
 }
 
 var errInjected = errors.New("injected: no space left on device")
@@ -183,7 +185,24 @@ func (d *faultyDisk) StoreLogs(ls []*raft.Log) error {
 			return errInjected
 		}
 	}
+	takeTime(&d.slow)
 	return d.diskStore.StoreLogs(ls)
+}
+
+func (d *faultyDisk) SetUint64(k []byte, v uint64) error {
+	takeTime(&d.votes)
+	return d.diskStore.SetUint64(k, v)
+}
+
+func (d *faultyDisk) Set(k, v []byte) error {
+	takeTime(&d.votes)
+	return d.diskStore.Set(k, v)
+}
+
+func takeTime(takes *atomic.Int64) {
+	if d := takes.Load(); d > 0 {
+		<-time.After(time.Duration(d))
+	}
 }
 
 // withFaultyDisk gives each node a disk that the test can break.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/internal/lateness"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/raftstore/change"
 	"github.com/taskrt/taskrt/raftstore/digests"
@@ -41,6 +42,7 @@ type Store struct {
 	clients *rpc.Clients
 	server  *rpc.Server
 	grown   chan struct{} // the log has grown
+	slow    chan struct{} // the disk is slow
 	leveled chan struct{} // the feature level was raised
 	cluster atomic.Pointer[string]
 
@@ -85,7 +87,7 @@ func Open(c Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, identity: book.Me().Identity(), book: book,
 		log: cfg.Logger, hub: newHub(), ring: digests.New(), origins: newOrigins(cfg.Clock),
-		reads: newReadRounds(), grown: make(chan struct{}, 1), leveled: make(chan struct{}, 1),
+		reads: newReadRounds(), grown: make(chan struct{}, 1), slow: make(chan struct{}, 1), leveled: make(chan struct{}, 1),
 		opened: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}), quits: make(chan struct{}), hurry: make(chan struct{}),
 		abort: make(chan struct{}), raftDown: make(chan struct{}),
 	}
@@ -133,6 +135,10 @@ func (s *Store) open() (err error) {
 	s.wg.Go(func() { s.runReads(ctx) })
 	s.wg.Go(func() { s.snapshotWhenGrown(ctx) })
 	s.wg.Go(func() { s.noteLevel(ctx) })
+	s.wg.Go(func() { s.changes.GiveWay(ctx, s.slow) })
+	if m, ok := s.cfg.late.(*lateness.Meter); ok {
+		s.wg.Go(func() { m.Run(ctx) })
+	}
 	return nil
 }
 
@@ -140,8 +146,8 @@ func (s *Store) guardConfig() guard.Config {
 	c := &s.cfg
 	return guard.Config{
 		Dir: c.Dir, Identity: s.identity, Net: c.Net, Where: s.book.Where,
-		LogStore: c.LogStore, LogSegmentBytes: c.LogSegmentBytes, DiskTimeout: c.DiskTimeout, RPCTimeout: c.RPCTimeout, CommitPause: c.CommitPause,
-		Fail: s.fail, Readable: readable, Logger: c.Logger, WrapDisk: c.wrapDisk,
+		LogStore: c.LogStore, LogSegmentBytes: c.LogSegmentBytes, DiskSlow: c.DiskSlow, DiskTimeout: c.DiskTimeout, RPCTimeout: c.RPCTimeout, CommitPause: c.CommitPause,
+		Late: c.late.Total, Slow: func() { wake(s.slow) }, Fail: s.fail, Readable: readable, Logger: c.Logger, WrapDisk: c.wrapDisk,
 	}
 }
 

@@ -28,6 +28,8 @@ var stopwatches = exceptions{
 	"node/lead/loop_test.go:leaderBed.monoLocked":                    "the bed is a bubble: its clock",
 	"raftstore/bench_test.go:benchmarkPropose":                       "of a benchmark",
 	"raftstore/cluster_test.go:testClock.Mono":                       "the cluster lives in a bubble: its clock",
+	"raftstore/giveway_test.go:starved.Total":                        "the cluster lives in a bubble: a part of its time",
+	"raftstore/guard/watch_test.go:idler.Delay":                      "the disk lives in a bubble: a part of its time",
 	"raftstore/returns_test.go:TestReturningFollower":                "its cases run in bubbles",
 	"runtime/busy_test.go:TestBusyWhileComputing":                    "what a guest computed is part of what it took, however long that was",
 	"runtime/cacheversion_test.go:TestCacheIsBounded":                "a time of now, told from one that was set hours ago",

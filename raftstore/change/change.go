@@ -19,6 +19,9 @@ type Raft interface {
 	Servers() []raft.Server // the latest configuration
 	State() raft.RaftState
 	CommitIndex() uint64
+	CurrentTerm() uint64
+	Slow() bool       // the disk is slow
+	Mute(term uint64) // as the leader of this term send nothing more while the disk is slow
 
 	// Ask waits for the answer to a request, which is one of the methods below.
 	Ask(request func() raft.Future) error

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/internal/lateness"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
@@ -30,7 +32,8 @@ type DiskHealth struct {
 	Writes  uint64        // durable writes since start
 	Bytes   uint64        // bytes of log entries written since start
 	Took    time.Duration // all writes together
-	Pending time.Duration // how long the write in progress has taken so far; 0: none is
+	Pending time.Duration // how long the disk has taken so far for the write in progress; 0: none is
+	Slow    bool          // a write has taken too long to lead, just now or within half a minute
 
 	within [len(diskBounds)]uint64 // how many writes took no longer than each bound, and longer than the bound before
 }
@@ -61,23 +64,34 @@ func (h *DiskHealth) Histogram() map[float64]uint64 {
 	return all
 }
 
-// disk watches over the log store. A failed write stops the node, so that a node notices its own disk. A write that
-// takes too long stops it, too: otherwise a leader whose disk stalls keeps its leadership (raft #503, #614), and after
-// a timed-out write nobody knows what is in the log.
+// disk watches over the log store. A failed write stops the node, so that a node notices its own disk. A write that is
+// slow costs the leadership, which otherwise a leader whose disk stalls would keep (raft #503, #614). A write that takes
+// too long stops the node, too, because after a timed-out write nobody knows what is in the log.
 type disk struct {
 	logstore.Store
+	slow    time.Duration
 	timeout time.Duration
+	onSlow  func()
 	fatal   func(error)
-	chunk   uint64 // how many entries one transaction deletes
+	late    func() time.Duration // lateness.Meter.Total
+	thread  func() thread        // the one that runs the caller
+	chunk   uint64               // how many entries one transaction deletes
 
 	mu      sync.Mutex
 	health  DiskHealth
-	writing map[*time.Timer]time.Time // writes in progress: when each began
+	writing map[*watch]struct{}
+	slowAt  time.Time // when the disk was last known to be slow
 }
 
 // openDisk opens the log in dir, of the format that the configuration names.
 func openDisk(c *Config) (*disk, error) {
-	d := &disk{timeout: c.DiskTimeout, fatal: c.Fail, writing: map[*time.Timer]time.Time{}}
+	d := &disk{slow: c.DiskSlow, timeout: c.DiskTimeout, onSlow: c.Slow, fatal: c.Fail, late: c.Late, thread: func() thread { return lateness.Current() }, writing: map[*watch]struct{}{}}
+	if d.slow = cmp.Or(c.DiskSlow, c.DiskTimeout); d.late == nil {
+		d.late = func() time.Duration { return 0 }
+	}
+	if d.onSlow == nil {
+		d.onSlow = func() {}
+	}
 	kind := cmp.Or(c.LogStore, logstore.Bolt)
 	s, err := logstore.Open(c.Dir, kind, logstore.Options{
 		SegmentBytes: c.LogSegmentBytes, Logger: hclogTo(c.Logger).Named("log"),
@@ -98,22 +112,10 @@ func openDisk(c *Config) (*disk, error) {
 	return d, nil
 }
 
-// write runs one durable write under the watchdog.
+// write runs one durable write under watch.
 func (d *disk) write(bytes int, f func() error) error {
-	begun := time.Now()
-	watchdog := time.AfterFunc(d.timeout, func() {
-		d.fail(fmt.Errorf("%w: a write takes longer than %v", ErrDiskStalled, d.timeout))
-	})
+	took, err := d.watched(f)
 	d.mu.Lock()
-	d.writing[watchdog] = begun
-	d.mu.Unlock()
-
-	err := f()
-
-	watchdog.Stop()
-	took := time.Since(begun)
-	d.mu.Lock()
-	delete(d.writing, watchdog)
 	d.health.Bytes += uint64(bytes)
 	d.health.count(took)
 	d.mu.Unlock()
@@ -135,11 +137,15 @@ func (d *disk) fail(err error) {
 // Health returns the state of the disk.
 func (d *disk) Health() DiskHealth {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	h := d.health
-	for _, begun := range d.writing {
-		h.Pending = max(h.Pending, time.Since(begun))
+	ws := slices.Collect(maps.Keys(d.writing)) // order-free: the longest
+	d.mu.Unlock()
+	for _, w := range ws {
+		w.mu.Lock()
+		h.Pending = max(h.Pending, w.took())
+		w.mu.Unlock()
 	}
+	h.Slow = d.isSlow()
 	return h
 }
 

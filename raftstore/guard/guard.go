@@ -27,10 +27,13 @@ type Config struct {
 
 	LogStore        logstore.Kind // "": bolt
 	LogSegmentBytes int           // of a file of the WAL format; 0: the format's default
+	DiskSlow        time.Duration // a write that takes longer costs the leadership
 	DiskTimeout     time.Duration // a write that takes longer stops the node
 	RPCTimeout      time.Duration // for one request of the library
 	CommitPause     time.Duration // how late a follower is told of a commit that no entries tell it of
 
+	Late     func() time.Duration  // how late this process has been, in sum (lateness.Meter)
+	Slow     func()                // told of each write that is slow; it must not block
 	Fail     func(error)           // stops the node; it must not block
 	Readable func(io.Reader) error // says why a snapshot cannot be restored
 	Logger   *slog.Logger
@@ -86,7 +89,7 @@ func Open(c Config) (r *Raft, err error) {
 	if err := r.log.begin(r.disk, c.Logger); err != nil {
 		return nil, err
 	}
-	r.trans = newTransport(&c, r.log, r.logs.durable, r.worth)
+	r.trans = newTransport(&c, r.log, r.logs.durable, r.worth, &yields{slow: r.disk.isSlow, contact: r.sinceContact})
 	return r, nil
 }
 
@@ -155,6 +158,9 @@ func (r *Raft) WaitDurable(index uint64) error { return r.logs.wait(index) }
 // not block.
 func (r *Raft) Reached(index uint64) { r.trans.commits.reached(index) }
 
+// Slow reports whether the log's disk is slow, or was so a moment ago.
+func (r *Raft) Slow() bool { return r.disk.isSlow() }
+
 // Health returns the state of the log's disk.
 func (r *Raft) Health() DiskHealth { return r.disk.Health() }
 
@@ -177,6 +183,9 @@ const campaignTime = 100 * time.Millisecond
 // Campaign asks raft for an election as a leader does that hands over (section 3.10 of the raft thesis): voters then
 // vote although they know a leader.
 func (r *Raft) Campaign() {
+	if r.trans.yields.stands() != nil {
+		return
+	}
 	r.trans.installs.hand(raft.RPC{
 		Command:  &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}},
 		RespChan: make(chan raft.RPCResponse, 1), // nobody reads it

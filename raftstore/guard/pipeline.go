@@ -13,7 +13,7 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAdd
 	if err != nil {
 		return nil, err
 	}
-	return newPipeline(p, t.commits, t.durable), nil
+	return newPipeline(p, t.commits, t.durable, t.yields.leads), nil
 }
 
 // commits tells the pipelines of a leader how far its log is committed.
@@ -71,6 +71,7 @@ type pipeline struct {
 	raft.AppendPipeline
 	commits *commits
 	durable func() uint64 // see parallelLog
+	leads   func(term uint64) error
 	reached chan struct{} // capacity 1: commits has a higher index
 	out     chan raft.AppendFuture
 	done    chan struct{}
@@ -81,9 +82,9 @@ type pipeline struct {
 	any  bool                      // there has been a request
 }
 
-func newPipeline(p raft.AppendPipeline, c *commits, durable func() uint64) *pipeline {
+func newPipeline(p raft.AppendPipeline, c *commits, durable func() uint64, leads func(term uint64) error) *pipeline {
 	d := &pipeline{
-		AppendPipeline: p, commits: c, durable: durable,
+		AppendPipeline: p, commits: c, durable: durable, leads: leads,
 		reached: make(chan struct{}, 1), one: make(chan struct{}, 1), out: make(chan raft.AppendFuture), done: make(chan struct{}),
 	}
 	c.add(d)
@@ -96,6 +97,9 @@ func newPipeline(p raft.AppendPipeline, c *commits, durable func() uint64) *pipe
 func (d *pipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	d.one <- struct{}{}
 	defer func() { <-d.one }()
+	if err := d.leads(req.Term); err != nil {
+		return nil, err
+	}
 	told := withoutMore(req, d.durable())
 	f, err := d.AppendPipeline.AppendEntries(&told, resp)
 	if err != nil {
@@ -138,6 +142,9 @@ func (d *pipeline) tellCommit() bool {
 	d.one <- struct{}{}
 	defer func() { <-d.one }()
 	commit := min(d.commits.get(), d.last.PrevLogEntry)
+	if err := d.leads(d.last.Term); err != nil {
+		return false
+	}
 	if !d.any || commit <= d.last.LeaderCommitIndex {
 		return true
 	}

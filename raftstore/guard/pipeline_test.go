@@ -16,7 +16,7 @@ import (
 func TestDrainedPipeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
-		p := newPipeline(in, &commits{}, unbounded)
+		p := newPipeline(in, &commits{}, unbounded, always)
 		fs := make([]*fakeFuture, 3)
 		for i := range fs {
 			fs[i] = &fakeFuture{n: i}
@@ -49,9 +49,9 @@ func TestPipelineTellsCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
 		c := &commits{pause: time.Millisecond}
-		p := newPipeline(in, c, unbounded)
+		p := newPipeline(in, c, unbounded, always)
 		other := &fakePipeline{c: make(chan raft.AppendFuture)}
-		q := newPipeline(other, c, unbounded)
+		q := newPipeline(other, c, unbounded, always)
 		committed := func(index uint64) {
 			c.reached(index)
 			time.Sleep(2 * c.pause)
@@ -137,3 +137,6 @@ type fakeFuture struct {
 	raft.AppendFuture
 	n int
 }
+
+// always lets a leader send.
+func always(uint64) error { return nil }

@@ -65,6 +65,9 @@ func (r *returns) wait(of raft.ServerAddress, term uint64) bool {
 // AppendEntries implements raft.Transport.
 func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	send := func() error {
+		if err := t.yields.leads(req.Term); err != nil {
+			return err
+		}
 		told := withoutMore(req, t.durable())
 		err := t.NetworkTransport.AppendEntries(id, target, &told, resp)
 		if err == nil {
@@ -86,6 +89,9 @@ func heartbeat(req *raft.AppendEntriesRequest) bool {
 
 // InstallSnapshot implements raft.Transport.
 func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	if err := t.yields.leads(req.Term); err != nil {
+		return err
+	}
 	err := t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
 	if err != nil {
 		if c, ok := data.(io.Closer); ok {

@@ -234,16 +234,17 @@ func (l *snapLog) restorable(id string) error {
 // installs stands between the network and raft. After each snapshot that was installed it adds the request that makes
 // the log agree with the snapshot.
 type installs struct {
-	in   <-chan raft.RPC
-	out  chan raft.RPC
-	log  *snapLog
-	done chan struct{}
-	once sync.Once
-	wg   sync.WaitGroup
+	in     <-chan raft.RPC
+	out    chan raft.RPC
+	log    *snapLog
+	yields *yields
+	done   chan struct{}
+	once   sync.Once
+	wg     sync.WaitGroup
 }
 
-func newInstalls(in <-chan raft.RPC, log *snapLog) *installs {
-	i := &installs{in: in, out: make(chan raft.RPC), log: log, done: make(chan struct{})}
+func newInstalls(in <-chan raft.RPC, log *snapLog, y *yields) *installs {
+	i := &installs{in: in, out: make(chan raft.RPC), log: log, yields: y, done: make(chan struct{})}
 	i.wg.Go(i.relay)
 	return i
 }
@@ -255,6 +256,12 @@ func (i *installs) relay() {
 			if req, ok := rpc.Command.(*raft.InstallSnapshotRequest); ok {
 				i.wg.Go(func() { i.install(rpc, req) })
 				continue
+			}
+			if _, ok := rpc.Command.(*raft.TimeoutNowRequest); ok {
+				if err := i.yields.stands(); err != nil { // raft would raise its term, and then nobody would vote for it
+					rpc.Respond(&raft.TimeoutNowResponse{}, err)
+					continue
+				}
 			}
 			i.hand(rpc, nil)
 		case <-i.done:

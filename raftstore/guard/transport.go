@@ -25,6 +25,7 @@ type transport struct {
 	durable  func() uint64 // see parallelLog
 	installs *installs
 	returns  *returns
+	yields   *yields
 }
 
 var (
@@ -48,14 +49,14 @@ func withoutMore(req *raft.AppendEntriesRequest, durable uint64) raft.AppendEntr
 // Consumer implements raft.Transport.
 func (t transport) Consumer() <-chan raft.RPC { return t.installs.out }
 
-func newTransport(c *Config, log *snapLog, durable func() uint64, worth func(raft.ServerAddress, uint64) bool) transport {
+func newTransport(c *Config, log *snapLog, durable func() uint64, worth func(raft.ServerAddress, uint64) bool, y *yields) transport {
 	layer := newStreamLayer(c)
 	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
 	})
 	return transport{
-		NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause}, durable: durable, installs: newInstalls(t.Consumer(), log),
-		returns: &returns{done: layer.done, worth: worth},
+		NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause}, durable: durable, installs: newInstalls(t.Consumer(), log, y),
+		returns: &returns{done: layer.done, worth: worth}, yields: y,
 	}
 }
 

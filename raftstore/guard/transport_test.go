@@ -21,7 +21,7 @@ func TestNoHeartbeatFastPath(t *testing.T) {
 				Identity: id + "/a", Net: net.Node(id + ":1"), RPCTimeout: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
 				Where: func(identity string) (string, bool) { return identity[:2] + ":1", true },
 			}
-			return newTransport(&c, &snapLog{}, unbounded, func(raft.ServerAddress, uint64) bool { return false })
+			return newTransport(&c, &snapLog{}, unbounded, func(raft.ServerAddress, uint64) bool { return false }, &yields{slow: func() bool { return false }})
 		}
 		leader, follower := open("n1"), open("n2")
 		defer leader.shut()

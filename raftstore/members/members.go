@@ -64,6 +64,7 @@ type Health struct {
 	Stopped bool
 	Level   uint64 // the highest feature level that its build knows
 	Hold    bool   // the cluster's level must not be raised
+	Slow    bool   // its disk is too slow to lead
 }
 
 // Members is a node's view of its cluster, and its part in it.
