@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/raftstore/digests"
+	"github.com/taskrt/taskrt/raftstore/snapfile"
 	"github.com/taskrt/taskrt/raftstore/throttle"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
@@ -230,7 +231,7 @@ func (f *fsm) freeze() (*task.Frozen, error) {
 func (f *fsm) Restore(r io.ReadCloser) error {
 	defer r.Close()
 	counted := &countingReader{r: r}
-	applied, machine, err := readSnapshot(counted, task.WithKnownLevel(f.known))
+	applied, machine, err := snapfile.Read(counted, task.WithKnownLevel(f.known))
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,7 @@
 package raftstore
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,15 +10,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/snapfile"
 	"github.com/taskrt/taskrt/task"
-	"github.com/taskrt/taskrt/task/wire"
-)
-
-// A snapshot file is: magic, version, applied index (uint64 big-endian), then what task/wire writes. It has the index
-// because raft's own metadata do not reach Restore, and the machine does not see membership entries.
-const (
-	snapshotMagic   = "taskrt\x00"
-	snapshotVersion = wire.Format
 )
 
 type snapshot struct {
@@ -33,18 +24,7 @@ type snapshot struct {
 // Persist implements raft.FSMSnapshot. It runs beside Apply.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	limited := s.fsm.persist.Limit(sink)
-	w := bufio.NewWriterSize(limited, 256<<10)
-	var head [len(snapshotMagic) + 9]byte
-	copy(head[:], snapshotMagic)
-	head[len(snapshotMagic)] = snapshotVersion
-	binary.BigEndian.PutUint64(head[len(snapshotMagic)+1:], s.applied)
-	_, err := w.Write(head[:])
-	if err == nil {
-		err = wire.WriteSnapshot(w, s.frozen)
-	}
-	if err == nil {
-		err = w.Flush()
-	}
+	err := snapfile.Write(limited, s.applied, s.frozen)
 	if err == nil {
 		err = sink.Close()
 	}
@@ -65,28 +45,9 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 // Release implements raft.FSMSnapshot.
 func (s *snapshot) Release() {}
 
-func readSnapshot(r io.Reader, options ...task.Option) (applied uint64, m *task.Machine, err error) {
-	br := bufio.NewReaderSize(r, 256<<10)
-	var head [len(snapshotMagic) + 9]byte
-	if _, err := io.ReadFull(br, head[:]); err != nil {
-		return 0, nil, fmt.Errorf("raftstore: read snapshot: %w", err)
-	}
-	if string(head[:len(snapshotMagic)]) != snapshotMagic {
-		return 0, nil, errors.New("raftstore: not a snapshot of taskrt")
-	}
-	if v := head[len(snapshotMagic)]; v != snapshotVersion {
-		return 0, nil, fmt.Errorf("raftstore: snapshot has version %d, this build reads %d", v, snapshotVersion)
-	}
-	m, err = wire.ReadSnapshot(br, options...)
-	if err != nil {
-		return 0, nil, fmt.Errorf("raftstore: read snapshot: %w", err)
-	}
-	return binary.BigEndian.Uint64(head[len(snapshotMagic)+1:]), m, nil
-}
-
 // readable says why a snapshot cannot be restored, or returns nil.
 func readable(r io.Reader) error {
-	_, _, err := readSnapshot(r)
+	_, _, err := snapfile.Read(r)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/raftstore/snapfile"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -126,7 +127,7 @@ func TestSnapshotOfIdleCluster(t *testing.T) {
 // TestBrokenSnapshot: a file that is no snapshot, or is a snapshot of a later version, is refused.
 func TestBrokenSnapshot(t *testing.T) {
 	for _, b := range []string{"", "taskrt\x00", "garbage garbage garbage", "taskrt\x00\x02\x00\x00\x00\x00\x00\x00\x00\x01", "taskrt\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01 no machine"} {
-		if _, _, err := readSnapshot(bytes.NewReader([]byte(b))); err == nil {
+		if _, _, err := snapfile.Read(bytes.NewReader([]byte(b))); err == nil {
 			t.Errorf("%q was read", b)
 		}
 	}

@@ -57,6 +57,8 @@ type nodeFile struct {
 	Promised string `json:"promised,omitempty"` // ID of the node that may found a cluster with this one
 	Level    uint64 `json:"level,omitempty"`    // feature level of the cluster, as last seen
 	Peers    []Peer `json:"peers"`
+
+	Unfinished string `json:"unfinished,omitempty"` // the command that is making another cluster of this directory, and must be run again
 }
 
 // nodeFileVersion is the version in directories with the present format of the log. Version 1 was written by builds
@@ -75,36 +77,28 @@ type Book struct {
 	peers    map[string]Peer
 }
 
+func bookPath(dir string) string { return filepath.Join(dir, "node.json") }
+
 // OpenBook reads or creates dir/node.json and counts one more start. self is what the node knows of itself: everything
 // but its instance and its incarnation.
 func OpenBook(dir string, self Peer) (*Book, error) {
 	if err := durable.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("raftstore: %w", err)
 	}
-	b := &Book{path: filepath.Join(dir, "node.json"), peers: map[string]Peer{}}
-	var f nodeFile
-	data, err := os.ReadFile(b.path)
+	b := &Book{path: bookPath(dir), peers: map[string]Peer{}}
+	f, err := readBook(b.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.Self = Peer{ID: self.ID, Instance: draw()}
+		f.Self = Peer{ID: self.ID, Instance: Draw()}
 	case err != nil:
-		return nil, fmt.Errorf("raftstore: %w", err)
-	default:
-		if err := json.Unmarshal(data, &f); err != nil {
-			return nil, fmt.Errorf("raftstore: %s: %w", b.path, err)
-		}
-		if f.Version == 1 {
-			return nil, fmt.Errorf("raftstore: %s was written by a build from before 0.1.0 that kept its log in another format: this one cannot read it, and has changed nothing; %s", dir, moveOver)
-		}
-		if f.Version != nodeFileVersion {
-			return nil, fmt.Errorf("raftstore: %s has version %d, this build reads %d", b.path, f.Version, nodeFileVersion)
-		}
-		if why := levelError("this build", self.Level, f.Level); why != "" {
-			return nil, fmt.Errorf("raftstore: %s: %s", dir, why)
-		}
-		if f.Self.ID != self.ID {
-			return nil, fmt.Errorf("raftstore: %s belongs to node %q, not %q", dir, f.Self.ID, self.ID)
-		}
+		return nil, err
+	case f.Unfinished != "":
+		return nil, fmt.Errorf("raftstore: %s: `%s` was interrupted here: run it again", dir, f.Unfinished)
+	case f.Self.ID != self.ID:
+		return nil, fmt.Errorf("raftstore: %s belongs to node %q, not %q", dir, f.Self.ID, self.ID)
+	}
+	if why := levelError("this build", self.Level, f.Level); why != "" {
+		return nil, fmt.Errorf("raftstore: %s: %s", dir, why)
 	}
 	self.Instance, self.Incarnation = f.Self.Instance, f.Self.Incarnation+1
 	b.self, b.cluster, b.promised, b.level = self, f.Cluster, f.Promised, f.Level
@@ -115,8 +109,26 @@ func OpenBook(dir string, self Peer) (*Book, error) {
 	return b, b.save()
 }
 
-// draw returns 16 random hexadecimal digits.
-func draw() string {
+// readBook reads a node.json.
+func readBook(path string) (f nodeFile, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return f, fmt.Errorf("raftstore: %w", err)
+	}
+	if err := json.Unmarshal(data, &f); err != nil {
+		return f, fmt.Errorf("raftstore: %s: %w", path, err)
+	}
+	if f.Version == 1 {
+		return f, fmt.Errorf("raftstore: %s was written by a build from before 0.1.0 that kept its log in another format: this one cannot read it, and has changed nothing; %s", filepath.Dir(path), moveOver)
+	}
+	if f.Version != nodeFileVersion {
+		return f, fmt.Errorf("raftstore: %s has version %d, this build reads %d", path, f.Version, nodeFileVersion)
+	}
+	return f, nil
+}
+
+// Draw returns 16 random hexadecimal digits.
+func Draw() string {
 	var r [8]byte
 	_, _ = rand.Read(r[:]) // crypto/rand never fails
 	return hex.EncodeToString(r[:])
@@ -124,19 +136,25 @@ func draw() string {
 
 // save writes node.json durably, under mu (or before the book is shared).
 func (b *Book) save() error {
-	f := nodeFile{Version: nodeFileVersion, Self: b.self, Cluster: b.cluster, Promised: b.promised, Level: b.level}
+	f := nodeFile{Self: b.self, Cluster: b.cluster, Promised: b.promised, Level: b.level}
 	for id, p := range b.peers {
 		if id != b.self.Identity() {
 			f.Peers = append(f.Peers, p)
 		}
 	}
 	slices.SortFunc(f.Peers, func(a, b Peer) int { return strings.Compare(a.Identity(), b.Identity()) })
+	return f.write(b.path)
+}
+
+// write writes a node.json durably.
+func (f *nodeFile) write(path string) error {
+	f.Version = nodeFileVersion
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
-		err = durable.WriteFile(b.path, append(data, '\n'))
+		err = durable.WriteFile(path, append(data, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("raftstore: write %s: %w", b.path, err)
+		return fmt.Errorf("raftstore: write %s: %w", path, err)
 	}
 	return nil
 }

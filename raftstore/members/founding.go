@@ -92,7 +92,7 @@ func (m *Members) maybeBootstrap(ctx context.Context) {
 func (m *Members) found(ctx context.Context, set []Peer) error {
 	m.admitting.Lock()
 	defer m.admitting.Unlock()
-	cluster := draw()
+	cluster := Draw()
 	if ok, err := m.book.promise(m.book.self.ID, cluster); err != nil {
 		return err
 	} else if !ok {
