@@ -129,3 +129,14 @@ func (s *Store) removeCorrupt(digest string, f *os.File) error {
 	}
 	return ErrCorrupt
 }
+
+// Has reports whether the directory of a store that is not open has a file for the digest, of that size. It does not read the file.
+func Has(dir, digest string, size int64) (bool, error) {
+	info, err := os.Stat(filepath.Join(dir, digest[:2], digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, diskError("look for a file", err)
+	}
+	return info.Size() == size, nil
+}

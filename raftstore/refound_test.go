@@ -173,8 +173,8 @@ func TestRefoundInterrupted(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(former, "snapshots")); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"lock", "node.json"} {
-			if err := os.Remove(filepath.Join(former, name)); err != nil {
+		for _, name := range []string{"lock", "node.json", "committed"} {
+			if err := os.RemoveAll(filepath.Join(former, name)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -25,7 +25,8 @@ func (p *program) clusterCommand() *cli.Command {
 			changeCommand(p, membership.Remove, "remove a node for good",
 				"The node stops, and its directory never comes back. An empty one of the same ID is a newcomer. What runs there is taken over.", force),
 			{Name: "transfer", Usage: "let another node lead: the one that is named, or the most current one", ArgsUsage: "[NODE]", Flags: clientFlags(), Action: p.client(clusterTransfer)},
-			p.migrateLogCommand(),
+			migrateLogCommand(p),
+			recoverCommand(p),
 		},
 	}
 }

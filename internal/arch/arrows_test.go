@@ -16,7 +16,7 @@ var arrows = map[string][]string{
 	"backup":    {"task", "task/wire"},
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
-	"raftstore": {"raftstore/change", "raftstore/digests", "raftstore/guard", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "raftstore/throttle", "task", "task/roster", "task/wire", "internal/discover", "internal/idle", "internal/lateness", "internal/mux"},
+	"raftstore": {"raftstore/change", "raftstore/digests", "raftstore/guard", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "raftstore/throttle", "task", "task/roster", "task/wire", "internal/discover", "internal/idle", "internal/lateness", "internal/mux", "raftstore/snapfile"},
 	"runtime":   {"abi", "runtime/codecache", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/manifest", "runtime/memory", "runtime/meter", "runtime/upload", "runtime/wasi", "runtime/wasmbin"},
 	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
@@ -24,7 +24,7 @@ var arrows = map[string][]string{
 	"node":      {"api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", ".",
+		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", ".",
 		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall", "api/membership",
 	},
 
@@ -138,7 +138,6 @@ var arrows = map[string][]string{
 	"internal/bench":    {"api", "api/client", "runtime", "internal/trio", "trust"},
 	"internal/terminal": {},
 	"internal/strays":   {},
-	"internal/lateness": {},
 	"internal/leash":    {},
 	"internal/trio":     {"internal/leash"},
 
@@ -196,8 +195,12 @@ var arrows = map[string][]string{
 	"testdata/wasm/bench/*": {},
 
 	// Programs to read: they know the product by its HTTP contract alone, or by the packages made for them.
-	"examples/*":           {},
-	"examples/external/go": {"api/client", "extworker", "trust"},
+	"examples/*":                 {},
+	"examples/external/go":       {"api/client", "extworker", "trust"},
+	"internal/lateness":          {},
+	"cmd/taskrt/internal/atrest": {"blob", "cmd/taskrt/internal/cmdline", "raftstore/logstore", "raftstore/refound", "internal/terminal"},
+	"raftstore/snapfile":         {"task", "task/wire"},
+	"raftstore/refound":          {"raftstore/logstore", "raftstore/members", "raftstore/snapfile", "task", "task/roster", "task/wire"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
@@ -218,7 +221,6 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt":               {"github.com/urfave/cli/v2"},
 	"cmd/taskrt/internal/keys": {"github.com/urfave/cli/v2"},
 	"internal/bench":           {"github.com/HdrHistogram/hdrhistogram-go"},
-	"internal/lateness":        {"golang.org/x/sys"},
 	"internal/terminal":        {"golang.org/x/sys"},
 	"internal/trio":            {"golang.org/x/sys"},
 	"metrics":                  {"github.com/prometheus/client_golang"},
@@ -255,7 +257,10 @@ var thirdParty = map[string][]string{
 	"node/access":          {"golang.org/x/time"},
 	"node/signin":          {"github.com/coreos/go-oidc/v3", "golang.org/x/time"},
 
-	"cmd/taskrt/internal/login": {"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"},
+	"cmd/taskrt/internal/login":  {"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"},
+	"internal/lateness":          {"golang.org/x/sys"},
+	"raftstore/refound":          {"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"},
+	"cmd/taskrt/internal/atrest": {"github.com/hashicorp/raft", "github.com/urfave/cli/v2"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

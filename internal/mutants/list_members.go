@@ -26,6 +26,14 @@ var memberMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$/refound", Why: "C2: a request would be answered with what another cluster has done"},
 	{Name: "refound-without-root", Dir: "task", In: "dropAllAccess", Old: "if m.access.RootOff {", New: "if !m.access.RootOff {",
 		Pkg: "./task", Run: "TestScripts$/refound", Why: "C8: nobody could do anything in a cluster restored without tokens"},
+	{Name: "refound-unfinished-starts", Dir: "raftstore/members", In: "OpenBook", Old: "case f.Unfinished != \"\":", New: "case f.Unfinished == \"?\":",
+		Pkg: "./raftstore", Run: "TestRefoundInterrupted$", Why: "C2: a directory that is half of another cluster would take part"},
+	{Name: "refound-former-snapshots", Dir: "raftstore/refound", In: "Dir.snapshot", Old: "range former {", New: "range former[:0] {",
+		Pkg: "./raftstore", Run: "TestRefoundInterrupted$", Why: "C2: if the first snapshot cannot be read the former cluster would be there again"},
+	{Name: "refound-without-the-last", Dir: "raftstore/refound", In: "Dir.Look", Old: "i <= last; i++", New: "i < last; i++",
+		Pkg: "./raftstore", Run: "TestRefound$", Why: "C2: an entry that is on the disk would be lost"},
+	{Name: "refound-nobody-approved", Dir: "raftstore/refound", In: "Plan.proposals", Old: "append([]string{p.Node}, p.Approve...)", New: "[]string{p.Node}",
+		Pkg: "./raftstore", Run: "TestRefound$", Why: "C2: nodes that were approved would wait"},
 
 	// What the leader makes of it.
 	{Name: "member-majority-not-asked", Dir: "raftstore/change", In: "manager.step", Old: "if srv.Suffrage == raft.Voter && !x.Force {", New: "if srv.Suffrage == raft.Voter && x.Force {",

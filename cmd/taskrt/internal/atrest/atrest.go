@@ -1,0 +1,68 @@
+// Package atrest is the commands for the directory of a node that does not run: its log converted, and a new cluster founded of it (SPEC C2).
+package atrest
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
+	"github.com/taskrt/taskrt/internal/terminal"
+	"github.com/taskrt/taskrt/raftstore/logstore"
+)
+
+// Output is where a command says what it did.
+type Output struct {
+	*terminal.Output // of tables
+
+	Status *terminal.Output
+	JSON   func(v any) error // nil: as a table
+}
+
+// MigrateLog converts a log to the format --to.
+func MigrateLog(c *cli.Context, out Output) error {
+	to, err := logstore.Parse(c.String("to"))
+	if err != nil {
+		return &cmdline.Error{Command: c.Command, Err: fmt.Errorf("--to: %w", err)}
+	}
+	last := -1
+	progress := func(done, total uint64) {
+		if now := int(1000 * done / total); now != last {
+			last = now
+			out.Status.Status("%s copied and compared", terminal.Bar(int64(done), int64(total)))
+		}
+	}
+	m, err := logstore.Migrate(c.Context, filepath.Join(c.String("dir"), "raft"), to, logstore.Options{}, progress)
+	out.Status.EndStatus()
+	switch {
+	case err != nil && m.From != "":
+		return fmt.Errorf("%s: %v", c.String("dir"), err) //nolint:errorlint // a node is there: an error of the system says nothing about --dir
+	case err != nil:
+		return err
+	case out.JSON != nil:
+		return out.JSON(m)
+	case !m.Changed:
+		return out.Printf("the log is %s already\n", m.To)
+	}
+	return out.Printf("the log is %s now: %d entries; start the node with --log-store %s\n", m.To, m.Entries(), m.To)
+}
+
+// Recover shows what a survivor has, or founds a new cluster of it if --cluster says which cluster it belongs to.
+func Recover(c *cli.Context, out Output) (err error) {
+	n, err := open(c.String("dir"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	if id := c.String("cluster"); id != "" {
+		if err := n.found(id, c.StringSlice("approve")); err != nil {
+			return err
+		}
+	}
+	if out.JSON != nil {
+		return out.JSON(n.survivor)
+	}
+	return out.Table(func(w *terminal.Table) { n.survivor.show(w, c.String("dir")) })
+}

@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/taskrt/taskrt/internal/leash"
+)
+
+// acks are tasks that were acknowledged, and the index of the log that each answer named.
+type acks struct {
+	mu sync.Mutex
+	at map[string]uint64
+}
+
+// submitThrough submits an external task by a node until the node is gone, or quit is closed.
+func (a *acks) submitThrough(c *cluster, node int, quit <-chan struct{}) {
+	for n := 0; ; n++ {
+		select {
+		case <-quit:
+			return
+		default:
+		}
+		id := fmt.Sprintf("by-%d-%d", node, n)
+		resp, err := c.http.Post(c.urls()[node]+"/v1/tasks", "application/json", strings.NewReader(fmt.Sprintf(`{"behavior":"out","id":%q}`, id)))
+		if err != nil {
+			continue
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		index, bad := strconv.ParseUint(resp.Header.Get("Taskrt-Index"), 10, 64)
+		if err != nil || bad != nil || resp.StatusCode != http.StatusCreated {
+			continue // it may have been done: nobody was told
+		}
+		a.mu.Lock()
+		a.at[id] = index
+		a.mu.Unlock()
+	}
+}
+
+func (a *acks) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.at)
+}
+
+// lease is what a program holds of an external task.
+type lease struct {
+	id    string
+	token uint64
+}
+
+// accept takes the next task of the behavior held.
+func (c *cluster) accept(node int) lease {
+	c.t.Helper()
+	code, data := c.insist(c.t.Context(), node, http.MethodPost, "/v1/behaviors/held/accept", map[string]any{"worker": "w", "wait": "20s", "lease": "1h"})
+	var got struct {
+		Tasks []struct {
+			ID    string
+			Lease struct{ Token uint64 }
+		}
+	}
+	if err := json.Unmarshal(data, &got); err != nil || code != http.StatusOK || len(got.Tasks) != 1 {
+		c.t.Fatalf("accept: %d %s %v", code, data, err)
+	}
+	return lease{got.Tasks[0].ID, got.Tasks[0].Lease.Token}
+}
+
+// recover runs the command on a node's directory.
+func (c *cluster) recover(p *process, args ...string) (s struct {
+	Node, Cluster, Founded string
+	Index                  uint64
+}) {
+	c.t.Helper()
+	out, err := leash.Command(binary, append([]string{"cluster", "recover", "--output", "json", "--dir", filepath.Join(p.dir, "data")}, args...)...).CombinedOutput()
+	if err := errors.Join(err, json.Unmarshal(out, &s)); err != nil {
+		c.t.Fatalf("%v: %s", err, out)
+	}
+	return s
+}
+
+// TestRecoverFromEachSurvivor: the three nodes are killed under load, one of them earlier than the others. Each is recovered as if it alone had
+// survived. What it says may be lost is what was lost: of the acknowledged tasks it has those up to its last entry, and no others. Tokens that
+// the former cluster gave, also after that entry, are of no lease; and the clusters that lie at the same addresses leave each other alone (SPEC C2).
+func TestRecoverFromEachSurvivor(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.push("wordcount")
+	for _, behavior := range []string{"out", "held"} {
+		if code, data := c.insist(t.Context(), 0, http.MethodPut, "/v1/behaviors/"+behavior, json.RawMessage(`{"kind":"external"}`)); code/100 != 2 {
+			t.Fatalf("%d %s", code, data)
+		}
+	}
+	c.submit(0, map[string]any{"behavior": "held", "id": "held-1"})
+	before := c.accept(0)
+	acked, quit := &acks{at: map[string]uint64{}}, make(chan struct{})
+	var load sync.WaitGroup
+	for node := range c.nodes {
+		load.Go(func() { acked.submitThrough(c, node, quit) })
+	}
+	more := func(n int) {
+		t.Helper()
+		had := acked.count()
+		c.eventually("tasks are acknowledged", func() bool { return acked.count() >= had+n })
+	}
+	more(50)
+	early := (c.leader() + 1) % 3
+	c.nodes[early].kill9()
+	more(50)
+	on := (early + 1) % 3
+	c.submit(on, map[string]any{"behavior": "held", "id": "held-2"})
+	after := c.accept(on)
+	more(10)
+	for i, p := range c.nodes {
+		if i != early {
+			p.kill9()
+		}
+	}
+	close(quit)
+	load.Wait()
+
+	clusters := map[string]bool{}
+	for i, p := range c.nodes {
+		had := c.recover(p)
+		if had.Node != p.id || had.Founded != "" || had.Index == 0 {
+			t.Fatalf("%s: %+v", p.id, had)
+		}
+		other := leash.Command(binary, "cluster", "recover", "--dir", filepath.Join(p.dir, "data"), "--cluster", "another")
+		if out, err := other.CombinedOutput(); err == nil || !strings.Contains(string(out), "nothing was changed") {
+			t.Errorf("another cluster's ID: %v %s", err, out)
+		}
+		clusters[c.recover(p, "--cluster", had.Cluster).Founded] = true
+		p.start()
+		c.eventually(p.id+" leads a cluster of its own", func() bool {
+			code, _ := c.do(t.Context(), i, http.MethodGet, "/readyz", nil)
+			return code == http.StatusOK
+		})
+		lost := 0
+		for id, index := range acked.at {
+			code, data := c.insist(t.Context(), i, http.MethodGet, "/v1/tasks/"+id, nil)
+			if want := index <= had.Index; want != (code == http.StatusOK) || !want && code != http.StatusNotFound {
+				t.Errorf("%s goes up to entry %d, and of what was acknowledged at %d it says %d %s", p.id, had.Index, index, code, data)
+			} else if !want {
+				lost++
+			}
+		}
+		if (lost > 0) != (i == early) {
+			t.Errorf("%s, which was killed early: %v, has lost %d of %d", p.id, i == early, lost, len(acked.at))
+		}
+
+		// Who held a lease is halted, also if the lease is not known here.
+		c.submit(i, map[string]any{"behavior": "held", "id": "held-1"})
+		c.submit(i, map[string]any{"behavior": "held", "id": "held-2"})
+		for _, l := range []lease{before, after} {
+			if code, data := c.insist(t.Context(), i, http.MethodPost, "/v1/tasks/"+l.id+"/finish", map[string]any{"token": l.token, "result": "mine"}); code != http.StatusConflict || !strings.Contains(string(data), "halt") {
+				t.Errorf("%s: a worker of the former cluster, token %d: %d %s", p.id, l.token, code, data)
+			}
+		}
+		for range 2 {
+			l := c.accept(i)
+			if l.token <= after.token {
+				t.Errorf("%s gives token %d again", p.id, l.token)
+			}
+			if code, data := c.insist(t.Context(), i, http.MethodPost, "/v1/tasks/"+l.id+"/finish", map[string]any{"token": l.token, "result": "whole"}); code != http.StatusOK {
+				t.Errorf("%s: %d %s", p.id, code, data)
+			}
+		}
+		if code, data := c.insist(t.Context(), i, http.MethodPost, "/v1/tasks?wait=1m", map[string]any{"behavior": "wordcount", "id": "runs-on-" + p.id, "params": map[string]any{"text": "a"}}); code != http.StatusCreated || !strings.Contains(string(data), `"SUCCESS"`) {
+			t.Errorf("%s runs nothing: %d %s", p.id, code, data)
+		}
+	}
+	if len(clusters) != 3 {
+		t.Errorf("the clusters are called %v", clusters)
+	}
+	for i, p := range c.nodes { // also after they have met
+		if code, data := c.insist(t.Context(), i, http.MethodGet, "/v1/cluster/members", nil); code != http.StatusOK || strings.Count(string(data), `"id"`) != 1 {
+			t.Errorf("%s: %d %s", p.id, code, data)
+		}
+	}
+}
