@@ -201,11 +201,13 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/atrest": {"blob", "cmd/taskrt/internal/cmdline", "raftstore/logstore", "raftstore/refound", "internal/terminal"},
 	"raftstore/snapfile":         {"task", "task/wire"},
 	"raftstore/refound":          {"raftstore/logstore", "raftstore/members", "raftstore/snapfile", "task", "task/roster", "task/wire"},
+	"internal/corpus":            {},
+	"internal/corpus/make":       {"internal/built", "internal/corpus", "internal/idle", "internal/leash", "internal/trio", "raftstore/logstore"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/npm", "internal/rusttool", "internal/sim",
+	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/corpus", "internal/corpus/make", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/npm", "internal/rusttool", "internal/sim",
 	"internal/sim/naive", "node/nodetest", "plugins/plugintest", "plugins/sdk/go/sdktest", "task/wire/wiretest",
 }
 
@@ -261,6 +263,7 @@ var thirdParty = map[string][]string{
 	"internal/lateness":          {"golang.org/x/sys"},
 	"raftstore/refound":          {"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"},
 	"cmd/taskrt/internal/atrest": {"github.com/hashicorp/raft", "github.com/urfave/cli/v2"},
+	"internal/corpus/make":       {"github.com/hashicorp/raft"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.
