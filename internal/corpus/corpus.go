@@ -33,6 +33,14 @@ type Version struct {
 	Directories []Directory `json:"directories"`
 }
 
+// Level is the highest feature level that the version knew.
+func (v *Version) Level() (highest uint64) {
+	for _, d := range v.Directories {
+		highest = max(highest, d.Level)
+	}
+	return highest
+}
+
 // Directory is all that a server had on its disk when it was killed, but for the native code of its guests. It had stopped in order once
 // before. So it has a log from its first entry on, and a snapshot of a part of it.
 type Directory struct {

@@ -1,0 +1,302 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/taskrt/taskrt/internal/corpus"
+)
+
+// heritage is a server of this build on a directory of the corpus.
+type heritage struct {
+	*cluster
+	d   *corpus.Directory
+	dir string
+}
+
+// TestFormerVersions: servers of this build start on the directories that released versions left, at each feature level and with each format of
+// the log. All that was there is there: they export the same, byte for byte, tokens hold or do not, and what was under way goes on. What was
+// exported is imported, and each record comes back (SPEC C9).
+func TestFormerVersions(t *testing.T) {
+	t.Parallel()
+	all, err := corpus.Versions()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d versions, %v", len(all), err)
+	}
+	for _, v := range all {
+		for _, d := range v.Directories {
+			t.Run(d.String(), func(t *testing.T) {
+				t.Parallel()
+				h := inherit(t, &d)
+				p := h.nodes[0]
+				args := p.args
+				p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level") // nothing changes by itself
+				p.start()
+				h.waitReady()
+				h.isAsItWas()
+				h.exportsTheSame()
+				if d.Secured() {
+					h.knowsItsTokens()
+				}
+				h.importsAgain()
+				p.terminate()
+				p.args = args
+				p.start()
+				h.waitReady()
+				h.goesOn()
+			})
+		}
+	}
+}
+
+// inherit unpacks a directory.
+func inherit(t *testing.T, d *corpus.Directory) *heritage {
+	t.Helper()
+	dir := t.TempDir()
+	if err := d.Unpack(dir); err != nil {
+		t.Fatal(err)
+	}
+	h := &heritage{single(t, "", dir), d, dir}
+	p := h.nodes[0]
+	p.args = append(p.args, "--log-store", d.Store, "--session-ttl", "10m", "--worker-slots", "8", "--maintenance-every", "0s")
+	p.shareCode()
+	if d.Secured() {
+		secret := filepath.Join(dir, corpus.SecretFile)
+		p.args = append(p.args, "--cluster-secret", secret)
+		h.trust(authorities(t, secret))
+		h.prove(rootToken(t, secret))
+	}
+	return h
+}
+
+// isAsItWas looks at the cluster, its level and some records.
+func (h *heritage) isAsItWas() {
+	h.t.Helper()
+	resp, err := h.http.Get(h.url(h.nodes[0]) + "/v1/cluster")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var st struct {
+		Level struct {
+			Level, Known uint64
+		} `json:"feature_level"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&st); err != nil || st.Level.Level != h.d.Level || st.Level.Known < h.d.Level {
+		h.t.Errorf("the level is %+v, %v", st, err)
+	}
+	if id := resp.Header.Get("Taskrt-Cluster"); id != h.d.Cluster {
+		h.t.Errorf("it is the cluster %s, not %s", id, h.d.Cluster)
+	}
+	for id, status := range map[string]string{
+		"done": "SUCCESS", "later": "CREATED", "cancelled": "FAILURE", "trapped": "FAILURE", "ext-done": "SUCCESS", "ext-failed": "FAILURE", "child-1": "SUCCESS",
+		"child-2": "CREATED", "runs": "RUNNING", "survives": "RUNNING", "held-1": "RUNNING", "held-2": "RUNNING", "held-3": "CREATED",
+	} {
+		if got := h.task(id); got.Status != status {
+			h.t.Errorf("%s is %s, want %s", id, got.Status, status)
+		}
+	}
+	if out := h.taskrt(binary, "logs", "checkpoints"); !strings.Contains(out, "step") {
+		h.t.Errorf("the logs of an attempt are %q", out)
+	}
+	if code, _ := h.do(h.t.Context(), 0, http.MethodGet, "/v1/tasks/removed", nil); code != http.StatusNotFound {
+		h.t.Errorf("a removed task: %d", code)
+	}
+}
+
+// task reads a task of the namespace default.
+func (h *heritage) task(id string) (got task) {
+	h.t.Helper()
+	code, data := h.insist(h.t.Context(), 0, http.MethodGet, "/v1/tasks/"+id, nil)
+	answer := struct{ Task *task }{&got}
+	if err := json.Unmarshal(data, &answer); err != nil || code != http.StatusOK {
+		h.t.Fatalf("%s: %d, %s, %v", id, code, data, err)
+	}
+	return got
+}
+
+// behind cuts the first line, which says when a namespace was exported.
+func behind(export string) string {
+	_, rest, _ := strings.Cut(export, "\n")
+	return rest
+}
+
+// exportsTheSame: the exports are those of the version itself.
+func (h *heritage) exportsTheSame() {
+	h.t.Helper()
+	for _, e := range h.d.Exports {
+		want, err := h.d.Export(e)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if got := h.taskrt(binary, "namespace", "export", e.Namespace); behind(got) != behind(string(want)) {
+			h.t.Errorf("%s is exported as\n%s\nand was exported as\n%s", e.Namespace, clipped(got), clipped(string(want)))
+		}
+	}
+}
+
+func clipped(text string) string {
+	var out []string
+	for line := range strings.Lines(text) {
+		out = append(out, line[:min(len(line), 400)])
+	}
+	return strings.Join(out, "\n")
+}
+
+// knowsItsTokens: tokens hold, and give what they gave; those that were revoked, replaced or expired do not.
+func (h *heritage) knowsItsTokens() {
+	h.t.Helper()
+	root := *h.token.Load()
+	defer h.prove(root)
+	for _, x := range []struct {
+		token, path string
+		code        int
+	}{
+		{"reader", "/v1/tasks?namespace=shop", 200},
+		{"reader", "/v1/tasks", 404},
+		{"ci", "/v1/tasks/by-ci", 200},
+		{"ci", "/v1/audit", 403},
+		{"new", "/v1/audit", 200},
+		{"second", "/v1/self", 200},
+		{"revoked", "/v1/self", 401},
+		{"short", "/v1/self", 401},
+	} {
+		text, err := os.ReadFile(filepath.Join(h.dir, corpus.TokensDir, x.token+".token"))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.prove(strings.TrimSpace(string(text)))
+		if code, data := h.do(h.t.Context(), 0, http.MethodGet, x.path, nil); code != x.code {
+			h.t.Errorf("%s by the token %s: %d, want %d: %s", x.path, x.token, code, x.code, data)
+		}
+	}
+	h.prove(root)
+	if out := h.taskrt(binary, "audit", "--refused", "true", "-o", "json"); !strings.Contains(out, "reader") {
+		h.t.Errorf("the refusals: %s", out)
+	}
+	if out := h.taskrt(binary, "oidc", "list"); !strings.Contains(out, "work") {
+		h.t.Errorf("the issuers: %s", out)
+	}
+}
+
+// importsAgain imports each export of the version into a new namespace, and exports the namespace: every record is there.
+func (h *heritage) importsAgain() {
+	h.t.Helper()
+	for _, e := range h.d.Exports {
+		text, err := h.d.Export(e)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		file := filepath.Join(h.dir, e.Namespace+".jsonl")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			h.t.Fatal(err)
+		}
+		h.taskrt(binary, "namespace", "import", "again-"+e.Namespace, file)
+		ran := map[string]bool{}
+		want := recordsOf(h.t, string(text), ran)
+		got := recordsOf(h.t, h.taskrt(binary, "namespace", "export", "again-"+e.Namespace), ran)
+		if len(want) < 7 {
+			h.t.Errorf("the export of %s has %d records", e.Namespace, len(want))
+		}
+		for _, key := range slices.Sorted(maps.Keys(want)) {
+			if got[key] != want[key] {
+				h.t.Errorf("%s of %s came back as\n%s\nand was\n%s", key, e.Namespace, got[key], want[key])
+			}
+		}
+		for key := range got {
+			if _, ok := want[key]; !ok {
+				h.t.Errorf("%s of %s was not exported", key, e.Namespace)
+			}
+		}
+		h.taskrt(binary, "namespace", "deactivate", "again-"+e.Namespace) // the executions of these tasks would count as those of the original ones
+	}
+}
+
+// recordsOf reads the records of an export by kind and name, without what belongs to the cluster and the namespace (docs/namespaces.md). A task
+// that ran becomes due when it is imported: ran holds those tasks, and is added to.
+func recordsOf(t testing.TB, export string, ran map[string]bool) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for line := range strings.Lines(export) {
+		var one map[string]any
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatal(err)
+		}
+		for kind, value := range one {
+			record, ok := value.(map[string]any)
+			if !ok {
+				all[kind+" "+fmt.Sprint(value)] += "is there" // a blob
+				continue
+			}
+			if kind == "header" || kind == "end" || kind == "bytes" || record["deleted"] == true {
+				continue
+			}
+			name := fmt.Sprint(kind, " ", record["id"], record["name"], record["digest"])
+			for _, field := range []string{"namespace", "rev", "created_rev", "creator", "ended"} {
+				delete(record, field)
+			}
+			if kind == "record" {
+				name = fmt.Sprint(kind, " ", record["group"], record["data"])
+				delete(record, "id")
+			}
+			if ran[name] = ran[name] || record["status"] == "RUNNING"; ran[name] && kind == "task" {
+				record["status"] = "CREATED"
+				delete(record, "lease")
+				delete(record, "not_before")
+			}
+			said, err := json.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[name] += string(said)
+		}
+	}
+	return all
+}
+
+// goesOn: what ran runs again, leases of external workers hold, and all kinds of work go on.
+func (h *heritage) goesOn() {
+	h.t.Helper()
+	for _, id := range []string{"runs", "survives"} {
+		h.eventually(id+" runs again", func() bool { got := h.task(id); return got.Status == "RUNNING" && got.Attempt > 1 })
+		h.taskrt(binary, "cancel", id)
+		h.eventually(id+" is cancelled", func() bool { got := h.task(id); return got.Final && got.Error != nil && got.Error.Code == "CANCELLED" })
+	}
+	for _, id := range []string{"held-1", "held-2"} {
+		lease := h.task(id).Lease
+		if lease == nil {
+			h.t.Fatalf("%s has no lease", id)
+		}
+		if code, data := h.insist(h.t.Context(), 0, http.MethodPost, "/v1/tasks/"+id+"/finish", map[string]any{"token": lease.Token, "result": id}); code != http.StatusOK {
+			h.t.Errorf("%s: %d %s", id, code, data)
+		}
+	}
+	if out := h.taskrt(binary, "submit", "echo", "--id", "new", "--params", `"new"`, "--wait"); out != "\"new\"\n" {
+		h.t.Errorf("a new task: %q", out)
+	}
+	h.taskrt(binary, "op", "start", "count", "--id", "op-new", "--target", "t4", "--partitions", "3", "--wait")
+	h.taskrt(binary, "resubmit", "checkpoints")
+	h.taskrt(binary, "wait", "checkpoints")
+	h.taskrt(binary, "maintenance", "run", "--wait")
+	var large struct {
+		Task struct {
+			Params struct {
+				Blob string `json:"$blob"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(h.taskrt(binary, "get", "large", "-o", "json")), &large); err != nil {
+		h.t.Fatal(err)
+	}
+	if out := h.taskrt(binary, "blob", "get", large.Task.Params.Blob); len(out) < 70_000 {
+		h.t.Errorf("a large payload has %d bytes", len(out))
+	}
+	h.taskrt(binary, "ns", "activate", "copy")
+}
