@@ -5,6 +5,8 @@ package backup
 import (
 	"errors"
 	"time"
+
+	"github.com/taskrt/taskrt/task"
 )
 
 // Format is the number of the layout that this build writes and reads.
@@ -47,6 +49,16 @@ type Header struct {
 	WithBlobs bool  `json:"with_blobs"`
 	Blobs     int64 `json:"blobs"` // that the state knows, whether or not the file has them
 	BlobBytes int64 `json:"blob_bytes"`
+}
+
+// Describe fills in what the state says of itself.
+func (h *Header) Describe(f *task.Frozen) {
+	f.Records(func(r task.Record) (more bool) {
+		head := r.(*task.Head) // it comes first
+		h.Index, h.Term, h.Time, h.Digest, h.Level = head.Index, head.Term, time.UnixMilli(int64(head.Now)).UTC(), head.Digest, head.Level
+		h.Namespaces, h.Tasks, h.Operations, h.Records, h.Tokens = head.Namespaces, head.Tasks, head.Operations, head.Records, head.AccessTokens
+		return false
+	})
 }
 
 // End says what was written. It stands last.

@@ -16,6 +16,9 @@ import (
 // Writer writes a backup: State once, then each blob once in the order of the digests, then Close. An error of one of them is the end. It
 // holds two pieces in memory, however large the backup is.
 type Writer struct {
+	// Pace, if it is not nil, is asked before so many bytes of the state or of a blob are packed and written. Its error ends the backup.
+	Pace func(bytes int) error
+
 	pieces *pieceWriter
 	header Header
 	end    End
@@ -72,9 +75,18 @@ func (w *Writer) flush(k kind) error {
 	if len(w.buffer) == 0 {
 		return nil
 	}
-	err := w.pieces.piece(k, w.buffer)
+	err := w.paced(k, w.buffer)
 	w.buffer = w.buffer[:0]
 	return err
+}
+
+func (w *Writer) paced(k kind, content []byte) error {
+	if w.Pace != nil {
+		if err := w.Pace(len(content)); err != nil {
+			return err
+		}
+	}
+	return w.pieces.piece(k, content)
 }
 
 // begin checks that a blob has its place, and returns what stands at its beginning.
@@ -106,7 +118,7 @@ func (w *Writer) Blob(b Blob, content io.Reader) error {
 		size += int64(n)
 		if n > 0 {
 			_, _ = sum.Write(w.buffer[:n]) // a hash does not fail
-			if err := w.pieces.piece(kindBlobBytes, w.buffer[:n]); err != nil {
+			if err := w.paced(kindBlobBytes, w.buffer[:n]); err != nil {
 				return err
 			}
 		}

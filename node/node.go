@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/taskrt/taskrt"
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/internal/durable"
@@ -20,6 +21,7 @@ import (
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/membership"
 	"github.com/taskrt/taskrt/node/peers"
+	"github.com/taskrt/taskrt/node/saving"
 	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/node/signin"
 	"github.com/taskrt/taskrt/node/tokens"
@@ -51,6 +53,7 @@ type Node struct {
 	accepts *accept.Client
 	gate    *access.Gate // nil: the cluster is open
 	desk    *signin.Desk
+	saver   *saving.Saver
 	audit   *audit.Reader
 	refused *audit.Refusals
 	workers workers
@@ -134,6 +137,10 @@ func (n *Node) start() error {
 		Clock: cfg.Clock, Maintenance: cfg.Maintenance, Logger: cfg.Logger,
 	})
 	n.desk = signin.New(n.Log())
+	n.saver = saving.New(saving.Config{
+		Log: n.Log(), State: n.store, Files: n.files, Node: cfg.ID, Version: taskrt.Version, Cluster: n.store.Cluster,
+		Now: cfg.Clock.Wall, Logger: cfg.Logger,
+	})
 	n.audit, n.refused = audit.NewReader(n.Log(), n.gate), audit.NewRefusals()
 	n.wg.Go(func() { n.refused.Run(ctx, n.noteRefusals) })
 	n.hub = lead.New(lead.Config{
@@ -288,6 +295,9 @@ func (n *Node) SignIn() *signin.Desk { return n.desk }
 func (n *Node) Membership() membership.Manager {
 	return membership.New(n.Log(), n, n.store.Changes(), func() string { id, _ := n.store.Leader(); return id })
 }
+
+// Snapshots saves backups of the cluster.
+func (n *Node) Snapshots() *saving.Saver { return n.saver }
 
 // Store is the replicated store, for tests and for tools in the same process.
 func (n *Node) Store() *raftstore.Store { return n.store }

@@ -80,9 +80,17 @@ func (c *Client) ExportNamespace(ctx context.Context, r api.ExportRequest) (io.R
 	if r.Raw {
 		target += "?raw=true"
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var body io.ReadCloser
-	err := c.stream(ctx, false, func(base *url.URL) (sent bool, err error) {
+	body, cancel, err := c.openStream(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return &exportBody{body: body, cancel: cancel}, nil
+}
+
+// openStream gets an answer of any length. cancel ends the request.
+func (c *Client) openStream(ctx context.Context, target string) (body io.ReadCloser, cancel context.CancelFunc, err error) {
+	ctx, cancel = context.WithCancel(ctx)
+	err = c.stream(ctx, false, func(base *url.URL) (sent bool, err error) {
 		silence := time.AfterFunc(c.config.AttemptTimeout, cancel)
 		defer silence.Stop()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base.String()+target, nil)
@@ -101,9 +109,9 @@ func (c *Client) ExportNamespace(ctx context.Context, r api.ExportRequest) (io.R
 	})
 	if err != nil {
 		cancel()
-		return nil, err
+		return nil, nil, err
 	}
-	return &exportBody{body: body, cancel: cancel}, nil
+	return body, cancel, nil
 }
 
 // exportBody passes lines on, and checks that the last line is the end of an export.

@@ -23,6 +23,7 @@ import (
 	"github.com/taskrt/taskrt/api/membership"
 	"github.com/taskrt/taskrt/api/server/admission"
 	"github.com/taskrt/taskrt/api/server/pages"
+	"github.com/taskrt/taskrt/api/snapshot"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -59,6 +60,8 @@ type Config struct {
 	Audit auth.Audit
 	// Members changes the members of the cluster. Default: nobody does.
 	Members membership.Members
+	// Snapshots saves backups of the cluster. Default: nobody does.
+	Snapshots snapshot.Snapshots
 	// OnRefusal, if set, is told of each request whose caller lacks a role. It must not block.
 	OnRefusal func(auth.Refusal)
 	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any

@@ -132,7 +132,7 @@ func (m *member) run(ctx context.Context) error {
 	served, ported, ran := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	config := server.Config{
 		Logger: m.log, Stopping: ctx, Door: pages.NewDoor(m.names...), Metrics: m.metrics, Cluster: m.node.Store().Cluster,
-		OnRequest: m.metrics.Request, Members: m.node.Membership(),
+		OnRequest: m.metrics.Request, Members: m.node.Membership(), Snapshots: m.node.Snapshots(),
 	}
 	if gate := m.node.Gate(); gate != nil {
 		config.Gate, config.Access, config.SignIn, config.Audit = gate, m.node.Tokens(), m.node.SignIn(), m.node.Audit()

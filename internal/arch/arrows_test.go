@@ -21,7 +21,7 @@ var arrows = map[string][]string{
 	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
-	"node":      {"api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
+	"node":      {".", "api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", ".",
@@ -46,10 +46,10 @@ var arrows = map[string][]string{
 	"api/auth":           {"api", "task/access"},
 	"api/membership":     {"api"},
 	"api/children":       {"api", "api/internal/codec"},
-	"api/client":         {"api", "api/auth", "api/internal/codec", "api/membership"},
+	"api/client":         {"api", "api/auth", "api/internal/codec", "api/membership", "api/snapshot"},
 	"api/internal/codec": {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":  {},
-	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced"},
+	"api/server":         {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges"},
 	"api/server/stream":  {"api", "api/internal/codec"},
 	"api/server/paced":   {},
 	"api/server/pages":   {"api"},
@@ -112,7 +112,7 @@ var arrows = map[string][]string{
 	"runtime/meter/effort":   {},
 	"runtime/wasmbin/shapes": {},
 
-	"api/internal/schemas": {"api", "api/auth", "api/internal/codec", "api/membership"},
+	"api/internal/schemas": {"api", "api/auth", "api/internal/codec", "api/membership", "api/snapshot"},
 	"node/access":          {"api", "api/auth", "task/access", "trust"},
 	"node/schemas":         {"api", "runtime/manifest", "task"},
 	"node/audit":           {"api", "api/auth", "task", "task/audit"},
@@ -203,6 +203,9 @@ var arrows = map[string][]string{
 	"raftstore/refound":          {"raftstore/logstore", "raftstore/members", "raftstore/snapfile", "task", "task/roster", "task/wire"},
 	"internal/corpus":            {},
 	"internal/corpus/make":       {"internal/built", "internal/corpus", "internal/idle", "internal/leash", "internal/trio", "raftstore/logstore"},
+	"api/snapshot":               {"api"},
+	"api/server/ranges":          {"api"},
+	"node/saving":                {"api", "api/snapshot", "backup", "blob", "task", "task/wire", "internal/idle"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
@@ -264,6 +267,7 @@ var thirdParty = map[string][]string{
 	"raftstore/refound":          {"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"},
 	"cmd/taskrt/internal/atrest": {"github.com/hashicorp/raft", "github.com/urfave/cli/v2"},
 	"internal/corpus/make":       {"github.com/hashicorp/raft"},
+	"node/saving":                {"github.com/google/uuid", "golang.org/x/time"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

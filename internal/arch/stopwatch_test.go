@@ -26,6 +26,7 @@ var stopwatches = exceptions{
 	"internal/maintbench/maintenance_test.go:cluster.fill":           "of a benchmark",
 	"internal/maintbench/maintenance_test.go:cluster.load":           "of a benchmark",
 	"node/lead/loop_test.go:leaderBed.monoLocked":                    "the bed is a bubble: its clock",
+	"node/saving/saving_test.go:cluster.apply":                       "the cluster lives in a bubble: its lease clock",
 	"raftstore/bench_test.go:benchmarkPropose":                       "of a benchmark",
 	"raftstore/cluster_test.go:testClock.Mono":                       "the cluster lives in a bubble: its clock",
 	"raftstore/giveway_test.go:starved.Total":                        "the cluster lives in a bubble: a part of its time",

@@ -34,4 +34,16 @@ var backupMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$/hold", Why: "C8: an election would end a backup of hours"},
 	{Name: "hold-not-told", Dir: "node/maintain", In: "Run.dropBlobs", Old: "r.kept += res.Left", New: "",
 		Pkg: "./node/maintain", Run: "TestHeldBlobsStay$", Why: "C8: nobody would know why the disks stay full"},
+
+	// Saving.
+	{Name: "saving-hold-over-goes-on", Dir: "node/saving", In: "saving.renew", Old: "x.cancel(errHoldOver)", New: "",
+		Pkg: "./node/saving", Run: "TestHoldOver$", Why: "C8: a backup would be read for hours that cannot be finished"},
+	{Name: "saving-hold-not-renewed", Dir: "node/saving", In: "saving.begin", Old: "x.work.Go(func() { x.renew(ctx) })", New: "",
+		Pkg: "./node/saving", Run: "TestRateAndRenewal$", Why: "C8: no backup of more than a minute would succeed"},
+	{Name: "saving-missing-silently", Dir: "node/saving", In: "saving.blob", Old: "case errors.Is(err, blob.ErrNotFound) && x.request.AllowMissing && ctx.Err() == nil:", New: "case errors.Is(err, blob.ErrNotFound) && ctx.Err() == nil:",
+		Pkg: "./node/saving", Run: "TestMissing$", Why: "C8: a backup would lack what tasks need, and nobody would know"},
+	{Name: "saving-holds-on", Dir: "node/saving", In: "saving.end", Old: "if x.hold != \"\" {", New: "if x.hold == \"?\" {",
+		Pkg: "./node/saving", Run: "TestClose$", Why: "C8: blobs would stay for a minute more, and sixteen who go away would keep everybody out"},
+	{Name: "saving-without-a-rate", Dir: "node/saving", In: "saving.write", Old: "w.Pace = func(bytes int) error { return x.limit.WaitN(ctx, bytes) }", New: "_ = w.Pace",
+		Pkg: "./node/saving", Run: "TestRateAndRenewal$", Why: "C8: a backup would take the disk away from the log"},
 }

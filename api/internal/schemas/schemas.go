@@ -18,6 +18,7 @@ import (
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
 	"github.com/taskrt/taskrt/api/membership"
+	"github.com/taskrt/taskrt/api/snapshot"
 )
 
 // Set makes JSON Schemas from the types that travel: one component for each named struct, described by the comments of the
@@ -232,7 +233,7 @@ var specRule = regexp.MustCompile(`\s*\(SPEC [^)]*\)`)
 // comments returns the comment of each type and field of the sources.
 func comments() map[string]string {
 	all := map[string]string{}
-	for _, sources := range []embed.FS{api.Sources, auth.Sources, membership.Sources, codec.Sources} {
+	for _, sources := range []embed.FS{api.Sources, auth.Sources, membership.Sources, snapshot.Sources, codec.Sources} {
 		files, err := sources.ReadDir(".")
 		if err != nil {
 			panic(err) // cannot happen: the file is embedded
