@@ -97,19 +97,22 @@ func (c *cluster) stop() {
 
 func (c *cluster) waitReady() {
 	c.t.Helper()
-	c.eventually("every node is ready", func() bool {
-		for i := range hosts {
-			resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/readyz")
-			if err != nil {
-				return false
-			}
-			resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				return false
-			}
+	c.eventually("every node is ready", c.ready)
+}
+
+// ready reports whether every node is.
+func (c *cluster) ready() bool {
+	for i := range hosts {
+		resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/readyz")
+		if err != nil {
+			return false
 		}
-		return true
-	})
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return false
+		}
+	}
+	return true
 }
 
 // eventually polls a condition that only real processes can bring about.

@@ -17,62 +17,69 @@ import (
 func (c *cluster) faults(ctx context.Context, seed uint64) (struck []string) {
 	r := rand.New(rand.NewPCG(seed, 0xfa17))
 	for idle.For(ctx, time.Duration(500+r.IntN(2000))*time.Millisecond) {
-		victim := r.IntN(hosts)
-		if l := c.leader(); l >= 0 && r.IntN(2) == 0 {
-			victim = l
+		if what := c.fault(ctx, r); what != "" {
+			struck = append(struck, what)
 		}
-		kinds := 4
-		if c.lab.partitions() {
-			kinds = 6
-		}
-		long := time.Duration(300+r.IntN(3500)) * time.Millisecond
-		what := ""
-		switch r.IntN(kinds) {
-		case 0:
-			what = "kill -9"
-			c.kill9(victim)
-			idle.For(ctx, long)
-			c.start(victim)
-		case 1:
-			what = "SIGSTOP"
-			c.signal(victim, syscall.SIGSTOP)
-			idle.For(ctx, long)
-			c.signal(victim, syscall.SIGCONT)
-		case 2:
-			if r.IntN(3) > 0 {
-				continue
-			}
-			what = "kill -9 of all"
-			for i := range hosts {
-				c.kill9(i)
-			}
-			for i := range hosts {
-				c.start(i)
-			}
-			idle.For(ctx, 2*time.Second)
-		case 3: // the node lives on, whatever happens to its guests (SPEC L5)
-			guests, found := trio.Guests(c.nodes[victim].cmd.Process.Pid)
-			if !found {
-				continue
-			}
-			how := []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGSTOP}[r.IntN(3)]
-			what = fmt.Sprint("signal ", int(how), " of the guests of")
-			_ = syscall.Kill(guests, how) // the process may have ended by itself
-		case 4:
-			what = "isolation"
-			c.isolate(victim, c.lab.cut)
-			idle.For(ctx, long)
-			c.isolate(victim, c.lab.heal)
-		case 5:
-			what = "one-way cut"
-			other := (victim + 1 + r.IntN(hosts-1)) % hosts
-			c.lab.cut(victim, other)
-			idle.For(ctx, long)
-			c.lab.heal(victim, other)
-		}
-		struck = append(struck, fmt.Sprintf("%s n%d", what, victim+1))
 	}
 	return struck
+}
+
+// fault strikes the cluster once, and says how; "" if there was nothing to strike.
+func (c *cluster) fault(ctx context.Context, r *rand.Rand) string {
+	victim := r.IntN(hosts)
+	if l := c.leader(); l >= 0 && r.IntN(2) == 0 {
+		victim = l
+	}
+	kinds := 4
+	if c.lab.partitions() {
+		kinds = 6
+	}
+	long := time.Duration(300+r.IntN(3500)) * time.Millisecond
+	what := ""
+	switch r.IntN(kinds) {
+	case 0:
+		what = "kill -9"
+		c.kill9(victim)
+		idle.For(ctx, long)
+		c.start(victim)
+	case 1:
+		what = "SIGSTOP"
+		c.signal(victim, syscall.SIGSTOP)
+		idle.For(ctx, long)
+		c.signal(victim, syscall.SIGCONT)
+	case 2:
+		if r.IntN(3) > 0 {
+			return ""
+		}
+		what = "kill -9 of all"
+		for i := range hosts {
+			c.kill9(i)
+		}
+		for i := range hosts {
+			c.start(i)
+		}
+		idle.For(ctx, 2*time.Second)
+	case 3: // the node lives on, whatever happens to its guests (SPEC L5)
+		guests, found := trio.Guests(c.nodes[victim].cmd.Process.Pid)
+		if !found {
+			return ""
+		}
+		how := []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGSTOP}[r.IntN(3)]
+		what = fmt.Sprint("signal ", int(how), " of the guests of")
+		_ = syscall.Kill(guests, how) // the process may have ended by itself
+	case 4:
+		what = "isolation"
+		c.isolate(victim, c.lab.cut)
+		idle.For(ctx, long)
+		c.isolate(victim, c.lab.heal)
+	case 5:
+		what = "one-way cut"
+		other := (victim + 1 + r.IntN(hosts-1)) % hosts
+		c.lab.cut(victim, other)
+		idle.For(ctx, long)
+		c.lab.heal(victim, other)
+	}
+	return fmt.Sprintf("%s n%d", what, victim+1)
 }
 
 // isolate cuts or heals every way between a node and the others. Clients still reach the node.

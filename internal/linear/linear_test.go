@@ -72,18 +72,23 @@ type tally struct {
 	struck                      []string
 }
 
-// run drives cells round after round until the time is over or a check fails. The error says which history is
+// run drives cells round after round until the time is over or a check fails, while faults strike the cluster. The error says which history is
 // impossible.
-func run(t *testing.T, c *cluster, seed uint64, long time.Duration) (sum tally, violation error) {
+func run(t *testing.T, c *cluster, seed uint64, long time.Duration) (tally, error) {
+	begun := time.Now()
+	return drill(t, c, seed, func(ctx context.Context) []string { return c.faults(ctx, seed) }, func() bool { return time.Since(begun) >= long })
+}
+
+// drill is run with something else that happens to the cluster, until enough says so.
+func drill(t *testing.T, c *cluster, seed uint64, strike func(context.Context) []string, enough func() bool) (sum tally, violation error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	faults := make(chan []string, 1)
-	go func() { faults <- c.faults(ctx, seed) }()
+	go func() { faults <- strike(ctx) }()
 	defer func() {
 		cancel()
 		sum.struck = <-faults
 	}()
-	begun := time.Now()
-	for first := true; violation == nil && (first || time.Since(begun) < long); first = false {
+	for first := true; violation == nil && (first || !enough()); first = false {
 		c.round++
 		r := rand.New(rand.NewPCG(seed, c.round))
 		group, err := openCells(ctx, c, r, c.round)
