@@ -191,6 +191,12 @@ func newClusterIn(t testing.TB, env []string, extra ...string) *cluster {
 // newClusterWith is newClusterIn with logs of this format.
 func newClusterWith(t testing.TB, logStore string, env []string, extra ...string) *cluster {
 	t.Helper()
+	return newClusterOf(t, "", logStore, env, extra...)
+}
+
+// newClusterOf is newClusterWith of nodes with this binary; "": the build under test.
+func newClusterOf(t testing.TB, exe, logStore string, env []string, extra ...string) *cluster {
+	t.Helper()
 	c := &cluster{t: t, http: &http.Client{Timeout: patience}}
 	raft := []string{freeAddr(t), freeAddr(t), freeAddr(t)}
 	if i := slices.Index(extra, "--cluster-secret"); i >= 0 {
@@ -202,7 +208,7 @@ func newClusterWith(t testing.TB, logStore string, env []string, extra ...string
 	}
 	for i := range 3 {
 		id := fmt.Sprintf("n%d", i+1)
-		p := &process{t: t, id: id, dir: t.TempDir(), http: freeAddr(t), env: env}
+		p := &process{t: t, id: id, exe: exe, dir: t.TempDir(), http: freeAddr(t), env: env}
 		p.shareCode()
 		p.args = append([]string{"server", "--id", id, "--dir", filepath.Join(p.dir, "data"), "--http", p.http, "--raft", raft[i],
 			"--join", strings.Join(raft, ","), "--bootstrap-expect", "3", "--log-store", logStore}, forNode(id, extra)...)
@@ -227,7 +233,13 @@ func forNode(id string, flags []string) (own []string) {
 // addWorker starts a separate worker process, with extra flags, and waits until the cluster lists it.
 func (c *cluster) addWorker(id string, slots int, extra ...string) *process {
 	c.t.Helper()
-	p := &process{t: c.t, id: id, dir: c.t.TempDir()}
+	return c.addWorkerOf("", id, slots, extra...)
+}
+
+// addWorkerOf is addWorker with this binary; "": the build under test.
+func (c *cluster) addWorkerOf(exe, id string, slots int, extra ...string) *process {
+	c.t.Helper()
+	p := &process{t: c.t, id: id, exe: exe, dir: c.t.TempDir()}
 	if !c.ownCode {
 		p.shareCode()
 	}
