@@ -77,12 +77,18 @@ const patience = 5 * time.Minute
 //	exits CODE taskrt ARG…  runs a command that must exit with exactly this code
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	testscript.Run(t, scriptParams(t, "testdata/script"))
+}
+
+// scriptParams are what the scripts of a directory need.
+func scriptParams(t *testing.T, dir string) testscript.Params {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+	return testscript.Params{
+		Dir: dir,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("WASM", filepath.Join(root, "testdata", "wasm"))
 			e.Setenv("SDK", root)
@@ -104,15 +110,22 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"start": start, "stop": stop, "exits": exits},
 		RequireExplicitExec: true,
-	})
+	}
 }
 
-type daemonsKey struct{}
+// These are keys of a script's values: its daemons, and the binary of its servers, "" for this build.
+type (
+	daemonsKey struct{}
+	serverKey  struct{}
+)
 
 // start runs a server in the background.
 func start(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: start VAR PROGRAM ARG…")
+	}
+	if exe, _ := ts.Value(serverKey{}).(string); exe != "" {
+		args[1] = exe
 	}
 	d, err := startDaemon(args[1:], ts.Getenv("WORK"), []string{"HOME=" + ts.Getenv("WORK"), "TMPDIR=" + ts.Getenv("TMPDIR")})
 	ts.Check(err)
