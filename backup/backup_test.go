@@ -199,10 +199,14 @@ func verify(file []byte) (*backup.Verified, error) {
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 10)
-	read := int64(0)
-	v, err := backup.Verify(bytes.NewReader(c.file(nil)), func(n int64) { read = n })
-	if err != nil || v.End.Blobs != 6 || len(v.Missing) != 0 || read == 0 {
+	var seen backup.End
+	progress := func(_ backup.Header, x backup.End) { seen = x }
+	v, err := backup.Verify(bytes.NewReader(c.file(nil)), progress)
+	if err != nil || v.End.Blobs != 6 || len(v.Missing) != 0 || seen.BlobBytes != v.End.BlobBytes {
 		t.Fatalf("%+v, %v", v, err)
+	}
+	if checked, err := backup.Check(bytes.NewReader(c.file(nil)), progress); err != nil || checked.End != v.End || checked.Header != v.Header {
+		t.Errorf("checked: %+v, %v", checked, err)
 	}
 	without := func(h *backup.Header) { h.WithBlobs = false }
 	for _, x := range []struct {
@@ -279,6 +283,9 @@ func TestCut(t *testing.T) {
 	file := c.file(nil)
 	for n := range len(file) {
 		_, err := verify(file[:n])
+		if _, checked := backup.Check(bytes.NewReader(file[:n]), nil); errors.Is(checked, backup.ErrTruncated) != errors.Is(err, backup.ErrTruncated) {
+			t.Fatalf("cut after %d bytes: %v, checked: %v", n, err, checked)
+		}
 		switch {
 		case n < 18 && !errors.Is(err, backup.ErrNoBackup):
 			t.Fatalf("cut after %d bytes: %v", n, err)

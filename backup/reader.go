@@ -65,6 +65,9 @@ func (b *Reader) Header() Header { return b.header }
 // End says what was written. It is there when Next has returned io.EOF.
 func (b *Reader) End() End { return b.end }
 
+// Seen says what was read so far, as End says it of the whole.
+func (b *Reader) Seen() End { return b.seen }
+
 // Position returns how many bytes of the file were read.
 func (b *Reader) Position() int64 { return b.pieces.at }
 

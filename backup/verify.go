@@ -53,8 +53,8 @@ type Verified struct {
 const maxMissing = 100
 
 // Verify reads a backup to its end. It restores the state into a machine in memory, runs every check of the machine, compares the digest,
-// hashes every blob, and looks whether each blob that the state knows is there. progress, if it is not nil, is told of the bytes that were read.
-func Verify(r io.Reader, progress func(read int64)) (*Verified, error) {
+// hashes every blob, and looks whether each blob that the state knows is there. progress, if it is not nil, is told what was read.
+func Verify(r io.Reader, progress func(Header, End)) (*Verified, error) {
 	b, err := NewReader(r)
 	if err != nil {
 		return nil, err
@@ -70,10 +70,10 @@ func Verify(r io.Reader, progress func(read int64)) (*Verified, error) {
 	needed := Needed(m.Freeze())
 	v := &Verified{Header: b.Header()}
 	for i := 0; ; i++ {
-		if progress != nil {
-			progress(b.Position())
-		}
 		x, err := b.Next()
+		if progress != nil {
+			progress(v.Header, b.Seen())
+		}
 		if errors.Is(err, io.EOF) {
 			if v.Header.WithBlobs && i != len(needed) {
 				return nil, fmt.Errorf("%w: the file has %d blobs, the state knows %d", ErrDamaged, i, len(needed))
@@ -91,4 +91,41 @@ func Verify(r io.Reader, progress func(read int64)) (*Verified, error) {
 			v.Missing = append(v.Missing, x.Blob)
 		}
 	}
+}
+
+// Check reads a backup to its end and verifies all that does not take a machine: checksums, and the digest of each blob. Whoever stores a backup
+// that comes over the net passes it through Check.
+func Check(r io.Reader, progress func(Header, End)) (*Verified, error) {
+	b, err := NewReader(r)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	tell := func() {
+		if progress != nil {
+			progress(b.Header(), b.Seen())
+		}
+	}
+	err = b.State(func(r io.Reader) error {
+		piece := make([]byte, pieceBytes)
+		for {
+			_, err := io.ReadFull(r, piece)
+			if tell(); err != nil {
+				return nil //nolint:nilerr // State says what was wrong with the file
+			}
+		}
+	})
+	v := &Verified{Header: b.Header()}
+	for err == nil {
+		var x *BlobReader
+		tell()
+		if x, err = b.Next(); err == nil && x.Missing && len(v.Missing) < maxMissing {
+			v.Missing = append(v.Missing, x.Blob)
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	v.End = b.End()
+	return v, nil
 }

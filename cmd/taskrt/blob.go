@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/whole"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -101,30 +102,7 @@ func blobGet(c *cli.Context, cl *client) error {
 	if to == "" {
 		return cl.stdout.Content(content.Body)
 	}
-	return writeWhole(to, content.Body)
-}
-
-// writeWhole gives a file its name only when all of the content is there: nobody must take half a blob or export for
-// a whole one.
-func writeWhole(file string, from io.Reader) (err error) {
-	part := file + ".part"
-	f, err := os.Create(part)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(part)
-		}
-	}()
-	_, err = io.Copy(f, from)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(part, file)
+	return whole.Write(to, content.Body)
 }
 
 func blobStat(c *cli.Context, cl *client) error {

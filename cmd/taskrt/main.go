@@ -83,7 +83,7 @@ func (p *program) app() *cli.App {
 			p.cancelCommand(), p.retryCommand(), p.resubmitCommand(), p.rmCommand(), p.logsCommand(),
 			p.blobCommand(),
 			p.opCommand(),
-			p.namespaceCommand(), p.maintenanceCommand(), p.clusterCommand(), secretCommand(p), tokenCommand(p), auditCommand(p), contextCommand(p), loginCommand(p), logoutCommand(p), oidcCommand(p), p.benchCommand(), p.versionCommand(),
+			p.namespaceCommand(), p.maintenanceCommand(), p.clusterCommand(), snapshotCommand(p), secretCommand(p), tokenCommand(p), auditCommand(p), contextCommand(p), loginCommand(p), logoutCommand(p), oidcCommand(p), p.benchCommand(), p.versionCommand(),
 		},
 	}
 	prepare(app.Commands, app.Name)

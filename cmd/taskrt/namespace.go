@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/whole"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -179,7 +180,7 @@ func namespaceExport(c *cli.Context, cl *client) error {
 	if file == "" {
 		return cl.stdout.Content(lines)
 	}
-	return writeWhole(file, lines)
+	return whole.Write(file, lines)
 }
 
 func namespaceImport(c *cli.Context, cl *client) error {

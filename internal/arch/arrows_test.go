@@ -24,7 +24,7 @@ var arrows = map[string][]string{
 	"node":      {".", "api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", ".",
+		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
 		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall", "api/membership",
 	},
 
@@ -42,6 +42,8 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/ports":     {"internal/discover"},
 	"cmd/taskrt/internal/scaffold":  {"plugins/sdk"},
 	"cmd/taskrt/internal/show":      {"api", "api/auth", "api/membership", "internal/bench", "internal/terminal", "internal/wall"},
+	"cmd/taskrt/internal/snapshots": {"api", "api/client", "api/snapshot", "backup", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/show", "cmd/taskrt/internal/whole", "internal/terminal", "node/restoring", "raftstore/logstore"},
+	"cmd/taskrt/internal/whole":     {"internal/durable"},
 
 	"api/auth":           {"api", "task/access"},
 	"api/membership":     {"api"},
@@ -205,6 +207,7 @@ var arrows = map[string][]string{
 	"internal/corpus/make":       {"internal/built", "internal/corpus", "internal/idle", "internal/leash", "internal/trio", "raftstore/logstore"},
 	"api/snapshot":               {"api"},
 	"api/server/ranges":          {"api"},
+	"node/restoring":             {"backup", "blob", "internal/durable", "raftstore/logstore", "raftstore/members", "raftstore/refound", "task"},
 	"node/saving":                {"api", "api/snapshot", "backup", "blob", "task", "task/wire", "internal/idle"},
 }
 
@@ -254,9 +257,10 @@ var thirdParty = map[string][]string{
 	"worker/child":             {"golang.org/x/sync"},
 	"worker/stream":            {"github.com/fxamacker/cbor/v2"},
 
-	"cmd/taskrt/internal/cmdline":  {"github.com/urfave/cli/v2"},
-	"cmd/taskrt/internal/contexts": {"golang.org/x/sys"},
-	"cmd/taskrt/internal/reach":    {"github.com/urfave/cli/v2"},
+	"cmd/taskrt/internal/cmdline":   {"github.com/urfave/cli/v2"},
+	"cmd/taskrt/internal/contexts":  {"golang.org/x/sys"},
+	"cmd/taskrt/internal/reach":     {"github.com/urfave/cli/v2"},
+	"cmd/taskrt/internal/snapshots": {"github.com/urfave/cli/v2"},
 
 	"api/internal/schemas": {"github.com/google/jsonschema-go"},
 	"node/access":          {"golang.org/x/time"},

@@ -16,6 +16,8 @@ var exact = exceptions{
 	"cmd/taskrt/main.go:program.app":          "urfave/cli prints help, which is taskrt's own text",
 	"cmd/taskrt/watch.go:watching.line":       "-o json is an event's data as it came",
 	"cmd/taskrt/audit.go:audit":               "-o json is a record as it came",
+
+	"cmd/taskrt/internal/snapshots/snapshots.go:save": "a backup on standard output, which must not be a terminal",
 }
 
 // streams are where the process's own are named.

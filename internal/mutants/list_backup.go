@@ -46,4 +46,14 @@ var backupMutants = []mutant{
 		Pkg: "./node/saving", Run: "TestClose$", Why: "C8: blobs would stay for a minute more, and sixteen who go away would keep everybody out"},
 	{Name: "saving-without-a-rate", Dir: "node/saving", In: "saving.write", Old: "w.Pace = func(bytes int) error { return x.limit.WaitN(ctx, bytes) }", New: "_ = w.Pace",
 		Pkg: "./node/saving", Run: "TestRateAndRenewal$", Why: "C8: a backup would take the disk away from the log"},
+
+	// Restoring.
+	{Name: "restore-not-empty", Dir: "node/restoring", In: "Plan.room", Old: "if e.Name() != \"lost+found\" {", New: "if e.Name() == \"lost+found\" {",
+		Pkg: "./node/restoring", Run: "TestRefused$", Why: "C8: a backup would be restored over a node that there is"},
+	{Name: "restore-half-a-node", Dir: "node/restoring", In: "Plan.begin", Old: "_, err := members.Rebegin(p.raft(), p.Node, \"\", task.KnownLevel, p.again())", New: "_, err := task.KnownLevel, error(nil)",
+		Pkg: "./node/restoring", Run: "TestInterrupted$", Why: "C8: a server would start an empty cluster where a restore was interrupted"},
+	{Name: "restore-missing-silently", Dir: "node/restoring", In: "Restore", Old: "if r.Missing > 0 && !p.AllowMissing {", New: "if r.Missing > 1 && !p.AllowMissing {",
+		Pkg: "./node/restoring", Run: "TestRefused$", Why: "C8: tasks would fail for want of files, and nobody would know why"},
+	{Name: "restore-keeps-tokens", Dir: "node/restoring", In: "Plan.found", Old: "DropTokens: p.DropTokens,", New: "DropTokens: false,",
+		Pkg: "./node/restoring", Run: "TestRestore$", Why: "C8: tokens would hold that the operator wanted dropped"},
 }

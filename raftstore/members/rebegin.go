@@ -1,5 +1,10 @@
 package members
 
+import (
+	"errors"
+	"io/fs"
+)
+
 // Identify says which node of which cluster a directory belongs to.
 func Identify(dir string) (id, cluster string, err error) {
 	f, err := readBook(bookPath(dir))
@@ -21,4 +26,13 @@ func Finish(dir string) error {
 	}
 	f.Unfinished = ""
 	return f.write(bookPath(dir))
+}
+
+// Unfinished says which command is making another cluster of a directory, or of an empty one, and was interrupted; "": none.
+func Unfinished(dir string) (command string, err error) {
+	f, err := readBook(bookPath(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return f.Unfinished, err
 }

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/snapshots"
+)
+
+// snapshotCommand is about backups of the whole cluster (SPEC C8).
+func snapshotCommand(p *program) *cli.Command {
+	return snapshots.Command(snapshots.Kit{
+		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, WantsJSON: wantsJSON, EncodeJSON: p.encodeJSON,
+		String: stringFlag, Bool: boolFlag, Int: intFlag, List: listFlag, ClientFlags: clientFlags, OutputFlag: outputFlag,
+		LogStoreFlag: logStoreFlag, LogStore: readLogStore,
+		Exit: func(code int, err error) error { return &exitError{code, err} },
+		Online: func(do snapshots.Online) cli.ActionFunc {
+			return p.client(func(c *cli.Context, cl *client) error { return do(c, cl.ctx, cl.Client) })
+		},
+	})
+}
