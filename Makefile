@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist dist-check demo test race short fuzz sim mutants soak linear maintain purge fanout table spin bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build dist dist-check demo test race short fuzz sim mutants soak linear maintain purge fanout table import spin bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ fanout: ## an operation of many partitions: make fanout N=100000
 
 table: ## operations over a table of many rows: make table ROWS=1000000
 	$(GO) test ./internal/e2e -run '^TestOperationsOverATable$$' -count 1 -v -table $(or $(ROWS),1000000) -timeout 60m
+
+import: ## an export of many tasks is imported, twice: make import TASKS=1000000
+	$(GO) test ./internal/e2e -run '^TestLargeImport$$' -count 1 -v -imported $(or $(TASKS),1000000) -timeout 60m
 
 spin: ## guests that compute on every slot of three nodes: no leader change: make spin FOR=60s
 	$(GO) test ./internal/e2e -run '^TestSpinningGuestsDisturbNobody$$' -count 1 -v -spin $(or $(FOR),60s) -timeout 60m

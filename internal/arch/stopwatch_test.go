@@ -18,6 +18,7 @@ var stopwatches = exceptions{
 	"internal/e2e/apart_test.go:cluster.undisturbed":                 "of a machine that stood still nothing is demanded",
 	"internal/e2e/hostile_test.go:TestHostileClients":                "only logged",
 	"internal/e2e/hostile_test.go:honest.submit":                     "how long it tries again",
+	"internal/e2e/import_test.go:TestLargeImport":                    "only logged",
 	"internal/e2e/spin_test.go:cluster.submitFor":                    "how long it submits",
 	"internal/linear/client_test.go:cluster.request":                 "how long a key is sent again: as long as it is kept",
 	"internal/linear/client_test.go:history.record":                  "what a history consists of",
