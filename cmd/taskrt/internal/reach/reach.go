@@ -158,6 +158,8 @@ func (r *Reach) Explain(err error) error {
 	switch code := api.CodeOf(err); {
 	case code == api.CodeOtherCluster && r.context != "":
 		return fmt.Errorf("context %s is not for the cluster that is there now: %w", r.context, err)
+	case code == api.CodeNotFound: // no path that this build asks for is unknown to a server of this build
+		return fmt.Errorf("%w; the server may be of a former version, which does not know this request: `taskrt cluster status` shows the versions", err)
 	case code != api.CodeUnauthenticated && code != api.CodeTokenRevoked:
 	case r.Config.Token == nil:
 		return fmt.Errorf("%w; say --token-file FILE, set %s, or use a context: taskrt context --help", err, keys.TokenVariable)

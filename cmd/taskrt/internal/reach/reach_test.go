@@ -175,7 +175,7 @@ func TestNoContexts(t *testing.T) {
 	}
 }
 
-// TestExplain: an error says what the context, or the lack of a token, has to do with it. It stays the error that it was.
+// TestExplain: an error says what the context, the lack of a token, or a former version has to do with it. It stays the error that it was.
 func TestExplain(t *testing.T) {
 	user(t)
 	prod, err := read(t, "--context", "prod")
@@ -202,6 +202,8 @@ func TestExplain(t *testing.T) {
 		{lab, api.CodeUnauthenticated, "--token-file FILE, set TASKRT_TOKEN"},
 		{other, api.CodeUnauthenticated, "--token-file FILE, set TASKRT_TOKEN"},
 		{other, api.CodeOtherCluster, "other_cluster: x"},
+		{other, api.CodeNotFound, "not_found: x; the server may be of a former version"},
+		{other, api.CodeTaskNotFound, "task_not_found: x"},
 	} {
 		err := c.reach.Explain(api.NewError(c.code, "x"))
 		if !strings.Contains(err.Error(), c.want) || api.CodeOf(err) != c.code {

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/taskrt/taskrt/api"
@@ -35,8 +36,14 @@ func levelLine(l api.FeatureLevel) string {
 // Nodes lists nodes.
 func Nodes(w *terminal.Table, nodes []api.Node) {
 	w.Row("NODE", "ROLE", "VOTE", "HTTP", "RAFT", "APPLIED", "DIGEST", "BLOBS", "DRAINED", "VERSION")
+	// Some node always votes. If none does by the answer of several, a server of 0.1.0 gave it.
+	told := len(nodes) == 1 || slices.ContainsFunc(nodes, func(n api.Node) bool { return n.Voter })
 	for _, n := range nodes {
-		w.Row(n.ID, n.Role, voteWord(n), OrDash(n.HTTP), n.Raft, n.AppliedIndex, OrDash(n.Digest), blobsWord(n.Blobs), n.Drained, OrDash(n.Version))
+		vote := "-"
+		if told {
+			vote = voteWord(n)
+		}
+		w.Row(n.ID, n.Role, vote, OrDash(n.HTTP), n.Raft, n.AppliedIndex, OrDash(n.Digest), blobsWord(n.Blobs), n.Drained, OrDash(n.Version))
 	}
 }
 
@@ -49,7 +56,7 @@ func voteWord(n api.Node) string {
 		return "when approved"
 	case n.Vote == "held":
 		return "held"
-	case n.Role == membership.Removed:
+	case n.Role == membership.Removed, n.Role == "leader", n.Role == "follower": // the last two by the word of 0.1.0, which says nothing about votes
 		return "-"
 	}
 	return "when caught up"
