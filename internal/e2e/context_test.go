@@ -17,12 +17,13 @@ import (
 type user struct {
 	*cluster
 	dir string
+	bin string // directory of the binary
 }
 
 // newUser gives a cluster a user, who sits in an empty directory.
 func newUser(c *cluster) *user {
 	c.t.Helper()
-	return &user{c, c.t.TempDir()}
+	return &user{c, c.t.TempDir(), filepath.Dir(binary)}
 }
 
 // credential finds tokens and secrets.
@@ -35,7 +36,7 @@ func (u *user) sh(code int, line string) (stdout, stderr string) {
 	cmd := leash.Command("bash", "-euo", "pipefail", "-c", line)
 	cmd.Dir = u.dir
 	cmd.Env = []string{
-		"PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH"), "HOME=" + u.dir, "XDG_CONFIG_HOME=" + filepath.Join(u.dir, "config"),
+		"PATH=" + u.bin + ":" + os.Getenv("PATH"), "HOME=" + u.dir, "XDG_CONFIG_HOME=" + filepath.Join(u.dir, "config"),
 		"SERVERS=" + strings.Join(u.urls(), ","), leashVariable(u.t),
 	}
 	var out, errs strings.Builder
@@ -91,9 +92,14 @@ func (u *user) knows(file string, holds bool) {
 func TestTokensFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	secret, _ := drawSecret(t)
-	c := newCluster(t, "--cluster-secret", secret)
+	administers(t, newUser(newCluster(t, "--cluster-secret", secret)), secret)
+}
+
+// administers is what the operator types.
+func administers(t *testing.T, u *user, secret string) {
+	t.Helper()
+	c := u.cluster
 	c.push("wordcount")
-	u := newUser(c)
 	if err := os.Symlink(secret, filepath.Join(u.dir, "cluster.secret")); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -42,6 +43,42 @@ func TestWorkersOfTwoVersions(t *testing.T) {
 			}
 			v.cancelled()
 			v.digestsAgree()
+		})
+	}
+}
+
+// TestOperatorsOfTwoVersions: an operator's commands work with servers of the version before or after theirs: tokens, contexts, members, the audit,
+// issuers. What only this build knows is refused by the former servers, and the refusal says why (SPEC C9).
+func TestOperatorsOfTwoVersions(t *testing.T) {
+	t.Parallel()
+	former := buildFormer(t, version010)
+	formerBin := t.TempDir()
+	if err := os.Symlink(former, filepath.Join(formerBin, "taskrt")); err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct{ servers, commands string }{
+		"former-servers":  {former, filepath.Dir(binary)},
+		"former-commands": {"", formerBin},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			secret, _ := drawSecret(t)
+			u := newUser(newClusterOf(t, x.servers, *logStore, nil, "--cluster-secret", secret))
+			u.bin = x.commands
+			administers(t, u, secret)
+			u.sh(0, `taskrt context list; taskrt context show ann; taskrt context rm prod`)
+			if out, _ := u.sh(0, `taskrt audit`); !strings.Contains(out, "ann") {
+				t.Errorf("the audit: %s", out)
+			}
+			u.sh(0, `taskrt oidc set work --issuer https://127.0.0.1:1/ --client-id taskrt --rule 'group=dev read'; taskrt oidc list; taskrt oidc rm work`)
+			if out, _ := u.sh(0, `taskrt cluster status; taskrt cluster workers; taskrt cluster drain n2; taskrt cluster undrain n2`); !strings.Contains(out, "feature level") {
+				t.Errorf("the cluster: %s", out)
+			}
+			u.sh(0, `taskrt namespace create shop --max-tasks 3; taskrt namespace set shop --weight 20; taskrt namespace list; taskrt behavior pause wordcount; taskrt maintenance info`)
+			if x.servers != "" {
+				u.refused(`taskrt cluster approve n2`, "the server may be of a former version")
+				u.refused(`taskrt cluster transfer`, "the server may be of a former version")
+			}
 		})
 	}
 }
