@@ -77,6 +77,9 @@ type Config struct {
 	LogStore        logstore.Kind
 	LogSegmentBytes int
 
+	// AsNewDisk lets a directory that was copied be put aside, and an empty one take its place (SPEC C7).
+	AsNewDisk bool
+
 	// HoldLevel keeps the cluster's feature level from being raised while this node is a member (SPEC C9). LevelAfter is
 	// for how long all members must know a level before it is raised; default 10 min. KnownLevel is the level that this
 	// build knows; tests say less or more.

@@ -173,7 +173,7 @@ func TestRefoundInterrupted(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(former, "snapshots")); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"lock", "node.json", "committed"} {
+		for _, name := range []string{"lock", "lock.of", "node.json", "committed"} {
 			if err := os.RemoveAll(filepath.Join(former, name)); err != nil {
 				t.Fatal(err)
 			}

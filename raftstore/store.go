@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/taskrt/taskrt/raftstore/change"
 	"github.com/taskrt/taskrt/raftstore/digests"
 	"github.com/taskrt/taskrt/raftstore/guard"
+	"github.com/taskrt/taskrt/raftstore/home"
 	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/raftstore/throttle"
@@ -78,10 +80,20 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	book, err := members.OpenBook(cfg.Dir, members.Peer{
-		ID: cfg.ID, Addr: cfg.Addr, HTTP: cfg.HTTP, Format: wire.Format, Level: cfg.KnownLevel, Hold: cfg.HoldLevel,
-	})
+	self := members.Peer{ID: cfg.ID, Addr: cfg.Addr, HTTP: cfg.HTTP, Format: wire.Format, Level: cfg.KnownLevel, Hold: cfg.HoldLevel}
+	if err := members.Vet(cfg.Dir, self); err != nil {
+		return nil, err
+	}
+	lock, aside, err := home.Open(cfg.Dir, cfg.AsNewDisk)
 	if err != nil {
+		return nil, err
+	}
+	if aside != "" {
+		cfg.Logger.Warn("the directory was a copy: this node begins with an empty one", "former", aside)
+	}
+	book, err := members.OpenBook(cfg.Dir, self)
+	if err != nil {
+		lock.Close()
 		return nil, err
 	}
 	s := &Store{
@@ -100,16 +112,16 @@ func Open(c Config) (*Store, error) {
 		machine: task.NewMachine(task.WithKnownLevel(cfg.KnownLevel)), persist: throttle.Rate{PerSecond: cfg.PersistBytesPerSecond, Hurry: s.hurry, Abort: s.abort},
 	}
 	s.fsm.level.Store(s.fsm.machine.Level())
-	if err := s.open(); err != nil {
+	if err := s.open(lock); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
 // open starts everything that must be stopped again.
-func (s *Store) open() (err error) {
+func (s *Store) open(lock *os.File) (err error) {
 	defer close(s.opened)
-	if s.raft, err = guard.Open(s.guardConfig()); err != nil {
+	if s.raft, err = guard.Open(s.guardConfig(lock)); err != nil {
 		return err
 	}
 	s.batch = newBatcher(&s.cfg, s.raft)
@@ -142,10 +154,10 @@ func (s *Store) open() (err error) {
 	return nil
 }
 
-func (s *Store) guardConfig() guard.Config {
+func (s *Store) guardConfig(lock *os.File) guard.Config {
 	c := &s.cfg
 	return guard.Config{
-		Dir: c.Dir, Identity: s.identity, Net: c.Net, Where: s.book.Where,
+		Dir: c.Dir, Lock: lock, Identity: s.identity, Net: c.Net, Where: s.book.Where,
 		LogStore: c.LogStore, LogSegmentBytes: c.LogSegmentBytes, DiskSlow: c.DiskSlow, DiskTimeout: c.DiskTimeout, RPCTimeout: c.RPCTimeout, CommitPause: c.CommitPause,
 		Late: c.late.Total, Slow: func() { wake(s.slow) }, Fail: s.fail, Readable: readable, Logger: c.Logger, WrapDisk: c.wrapDisk,
 	}

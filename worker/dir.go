@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/taskrt/taskrt/internal/birth"
 	"github.com/taskrt/taskrt/internal/durable"
 )
 
@@ -60,7 +61,7 @@ func openDir(path string) (*dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret, err := readSecret(path)
+	secret, err := ownSecret(path, lock)
 	if err != nil {
 		lock.Close()
 		return nil, err
@@ -98,6 +99,34 @@ func (d *dir) close() { d.lock.Close() }
 
 // secretBytes is the length of a secret.
 const secretBytes = 32
+
+// ownSecret reads the secret. If the directory is a copy of the one for which the secret was drawn, it draws another one: where the lock of the
+// original is held, nobody here knows (SPEC L6). The former session of this worker then ends with its TTL.
+func ownSecret(path string, lock *os.File) ([]byte, error) {
+	mark, err := birth.Of(lock)
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	name := filepath.Join(path, "secret.of")
+	of, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // of a build that bound no secret, or new
+		secret, err := readSecret(path)
+		if err != nil {
+			return nil, err
+		}
+		return secret, writeFile(name, string(mark)+"\n")
+	case err != nil:
+		return nil, fmt.Errorf("worker: %w", err)
+	case strings.TrimSpace(string(of)) == string(mark):
+		return readSecret(path)
+	}
+	secret, err := drawSecret(filepath.Join(path, "secret"))
+	if err != nil {
+		return nil, err
+	}
+	return secret, writeFile(name, string(mark)+"\n")
+}
 
 func readSecret(path string) ([]byte, error) {
 	name := filepath.Join(path, "secret")

@@ -147,3 +147,46 @@ func TestNewRefusesAHeldDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestCopyProvesNothing: a copy of a worker's directory has another secret, so it does not end the session of the original, whose lock it cannot
+// see (SPEC L6). The original keeps its secret, also after it was moved on its file system.
+func TestCopyProvesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w")
+	d, err := openDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.close()
+	copied := filepath.Join(t.TempDir(), "w")
+	if err := os.CopyFS(copied, os.DirFS(path)); err != nil {
+		t.Fatal(err)
+	}
+	other, err := openDir(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.close()
+	if bytes.Equal(other.proof, d.proof) {
+		t.Error("a copy proves what the original proves")
+	}
+	again, err := openDir(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.close()
+	if !bytes.Equal(again.proof, other.proof) {
+		t.Error("the copy draws a secret each time")
+	}
+	moved := path + "2"
+	if err := os.Rename(path, moved); err != nil {
+		t.Fatal(err)
+	}
+	same, err := openDir(moved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same.close()
+	if !bytes.Equal(same.proof, d.proof) {
+		t.Error("the original has another secret after a rename")
+	}
+}

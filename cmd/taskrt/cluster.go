@@ -14,7 +14,7 @@ func (p *program) clusterCommand() *cli.Command {
 	force := boolFlag("cluster", "force", "even if too few of those who vote would be left alive: the cluster may then stand still")
 	return &cli.Command{
 		Name: "cluster", Usage: "show the cluster, change its members, drain its nodes, convert a node's log", Category: "cluster",
-		Subcommands: []*cli.Command{
+		Subcommands: append([]*cli.Command{
 			{Name: "status", Usage: "show nodes, workers and totals", Flags: clientFlags(), Action: p.client(clusterStatus)},
 			{Name: "workers", Usage: "show all workers, programs with external leases too", Flags: clientFlags(), Action: p.client(clusterWorkers)},
 			{Name: "drain", Usage: "give a node's worker nothing new; what runs there goes on", ArgsUsage: "NODE", Flags: clientFlags(), Action: p.client(clusterDrain)},
@@ -25,9 +25,7 @@ func (p *program) clusterCommand() *cli.Command {
 			changeCommand(p, membership.Remove, "remove a node for good",
 				"The node stops, and its directory never comes back. An empty one of the same ID is a newcomer. What runs there is taken over.", force),
 			{Name: "transfer", Usage: "let another node lead: the one that is named, or the most current one", ArgsUsage: "[NODE]", Flags: clientFlags(), Action: p.client(clusterTransfer)},
-			migrateLogCommand(p),
-			recoverCommand(p),
-		},
+		}, offlineCommands(p)...),
 	}
 }
 

@@ -48,6 +48,7 @@ type memberConfig struct {
 	ports      int            // members of this process; 0 is 1
 	logStore   logstore.Kind
 	holdLevel  bool
+	asNewDisk  bool // put a copied directory aside
 	log        *slog.Logger
 
 	logSettings guests.LogSettings // of log
@@ -107,7 +108,7 @@ func openMember(c memberConfig) (*member, error) {
 		o := guests.New(s, c.grants, c.runs, m.log, m.metrics.Compiled)
 		config.Guests, config.Inspect = o.Guests, o.Service.Inspect
 	}
-	config.Raft.LogStore, config.Raft.HoldLevel = c.logStore, c.holdLevel
+	config.Raft.LogStore, config.Raft.HoldLevel, config.Raft.AsNewDisk = c.logStore, c.holdLevel, c.asNewDisk
 	m.node, err = node.New(config)
 	if err != nil {
 		httpListener.Close()

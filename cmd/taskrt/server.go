@@ -31,6 +31,7 @@ func (p *program) serverCommand() *cli.Command {
 			workerFlag(""),
 			intFlag("", "worker-slots", 0, "tasks to run at the same time; default four per CPU"),
 			durationFlag("", "session-ttl", "10s", "how long a silent worker keeps its tasks; at least 2s"),
+			boolFlag("", "as-new-disk", "if --dir was copied, or restored from a backup: put it aside, and begin with an empty disk"),
 			boolFlag("", "hold-feature-level", "keep the cluster's feature level from being raised while this node is a member"),
 			logStoreFlag(""),
 			runLogFlag(),
@@ -105,7 +106,8 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 		return config, err
 	}
 	config.id, config.dir, config.http, config.raft = c.String("id"), c.String("dir"), c.String("http"), c.String("raft")
-	config.join, config.expect, config.holdLevel = splitList(c.String("join")), c.Int("bootstrap-expect"), c.Bool("hold-feature-level")
+	config.join, config.expect = splitList(c.String("join")), c.Int("bootstrap-expect")
+	config.holdLevel, config.asNewDisk = c.Bool("hold-feature-level"), c.Bool("as-new-disk")
 	for _, required := range []string{"id", "dir"} {
 		if c.String(required) == "" {
 			return config, usagef(c, "--%s is required", required)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -185,4 +187,59 @@ func TestRecoverFromEachSurvivor(t *testing.T) {
 			t.Errorf("%s: %d %s", p.id, code, data)
 		}
 	}
+}
+
+// TestCopiesBesideTheirOriginals: copies of the directories of a node and of a worker are started while the originals run. The node's copy does not
+// start, and nobody looks for the node at another address; the worker's copy ends no session (SPEC C7, L6).
+func TestCopiesBesideTheirOriginals(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "--worker", "none")
+	c.push("wait")
+	w := c.addWorker("w", 1)
+	c.submit(0, map[string]any{"behavior": "wait", "id": "held-long", "params": map[string]any{"ms": 8000}})
+	c.eventually("it runs", func() bool { return c.get("held-long", "").Status == "RUNNING" })
+	copyOf := func(p *process, flags ...string) *process {
+		q := &process{t: t, id: p.id, dir: t.TempDir(), http: freeAddr(t)}
+		if err := os.CopyFS(filepath.Join(q.dir, "data"), os.DirFS(filepath.Join(p.dir, "data"))); err != nil {
+			t.Fatal(err)
+		}
+		q.args = slices.Clone(p.args)
+		flags = append(flags, "--dir", filepath.Join(q.dir, "data"))
+		for i := 0; i < len(flags); i += 2 {
+			q.args[slices.Index(q.args, flags[i])+1] = flags[i+1]
+		}
+		q.start()
+		t.Cleanup(func() {
+			if q.running() {
+				q.kill9()
+			}
+		})
+		return q
+	}
+	copyOf(w)
+	node := copyOf(c.nodes[2], "--http", freeAddr(t), "--raft", freeAddr(t))
+	c.eventually("the node's copy ends", func() bool { return !node.running() })
+	if code := node.cmd.ProcessState.ExitCode(); code != 7 || !strings.Contains(node.log(), "was copied, or restored from a backup") || !strings.Contains(node.log(), "--as-new-disk") {
+		t.Errorf("it ends with code %d and says:\n%s", code, node.log())
+	}
+	c.eventually("the worker's copy is refused", func() bool {
+		return slices.ContainsFunc(c.nodes, func(p *process) bool { return strings.Contains(p.log(), "worker_in_use") })
+	})
+	if got := c.final("held-long"); got.Status != "SUCCESS" || got.Attempt != 1 {
+		t.Errorf("the task of the worker whose directory was copied: %+v", got)
+	}
+	c.waitReady()
+	c.digestsAgree()
+
+	// The node has another disk now, and the copy is its only directory: its operator says so.
+	c.nodes[2].terminate()
+	out, err := leash.Command(binary, "cluster", "moved", "--dir", filepath.Join(node.dir, "data")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the node's own now") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c.nodes[2].args = node.args
+	c.nodes[2].http, c.nodes[2].dir = node.args[slices.Index(node.args, "--http")+1], node.dir
+	c.nodes[2].start()
+	c.waitReady()
+	c.digestsAgree()
 }

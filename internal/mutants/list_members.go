@@ -26,7 +26,7 @@ var memberMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$/refound", Why: "C2: a request would be answered with what another cluster has done"},
 	{Name: "refound-without-root", Dir: "task", In: "dropAllAccess", Old: "if m.access.RootOff {", New: "if !m.access.RootOff {",
 		Pkg: "./task", Run: "TestScripts$/refound", Why: "C8: nobody could do anything in a cluster restored without tokens"},
-	{Name: "refound-unfinished-starts", Dir: "raftstore/members", In: "OpenBook", Old: "case f.Unfinished != \"\":", New: "case f.Unfinished == \"?\":",
+	{Name: "refound-unfinished-starts", Dir: "raftstore/members", In: "vet", Old: "case f.Unfinished != \"\":", New: "case f.Unfinished == \"?\":",
 		Pkg: "./raftstore", Run: "TestRefoundInterrupted$", Why: "C2: a directory that is half of another cluster would take part"},
 	{Name: "refound-former-snapshots", Dir: "raftstore/refound", In: "Dir.snapshot", Old: "range former {", New: "range former[:0] {",
 		Pkg: "./raftstore", Run: "TestRefoundInterrupted$", Why: "C2: if the first snapshot cannot be read the former cluster would be there again"},
@@ -34,6 +34,12 @@ var memberMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestRefound$", Why: "C2: an entry that is on the disk would be lost"},
 	{Name: "refound-nobody-approved", Dir: "raftstore/refound", In: "Plan.proposals", Old: "append([]string{p.Node}, p.Approve...)", New: "[]string{p.Node}",
 		Pkg: "./raftstore", Run: "TestRefound$", Why: "C2: nodes that were approved would wait"},
+	{Name: "home-copy-starts", Dir: "raftstore/home", In: "look", Old: "strings.TrimSpace(string(of)) != string(mark)", New: "len(of) == 0",
+		Pkg: "./raftstore", Run: "TestRestoredDirectory$", Why: "C7: a node would come back as its own past"},
+	{Name: "home-refound-unbound", Dir: "raftstore/refound", In: "Dir.Found", Old: "home.Bind(d.path, d.lock)", New: "error(nil)",
+		Pkg: "./raftstore", Run: "TestRefoundOfACopy$", Why: "C7: what was recovered from a copy would not start"},
+	{Name: "worker-copy-proves", Dir: "worker", In: "ownSecret", Old: "case strings.TrimSpace(string(of)) == string(mark):", New: "case len(of) > 0:",
+		Pkg: "./worker", Run: "TestCopyProvesNothing$", Why: "L6: a copy would end the session of the original, which runs on"},
 
 	// What the leader makes of it.
 	{Name: "member-majority-not-asked", Dir: "raftstore/change", In: "manager.step", Old: "if srv.Suffrage == raft.Voter && !x.Force {", New: "if srv.Suffrage == raft.Voter && x.Force {",

@@ -94,7 +94,7 @@ func openDisk(c *Config) (*disk, error) {
 	}
 	kind := cmp.Or(c.LogStore, logstore.Bolt)
 	s, err := logstore.Open(c.Dir, kind, logstore.Options{
-		SegmentBytes: c.LogSegmentBytes, Logger: hclogTo(c.Logger).Named("log"),
+		SegmentBytes: c.LogSegmentBytes, Lock: c.Lock, Logger: hclogTo(c.Logger).Named("log"),
 		OnError: func(err error) { d.fail(fmt.Errorf("%w: %w", ErrDiskFailed, err)) },
 	})
 	if err != nil {

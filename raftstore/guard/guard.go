@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -20,8 +21,9 @@ import (
 
 // Config is what a Raft needs beside the library's own configuration.
 type Config struct {
-	Dir      string // holds the log, and snapshots/
-	Identity string // what the library takes for this node's address
+	Dir      string   // holds the log, and snapshots/
+	Lock     *os.File // of the directory; closed with the log
+	Identity string   // what the library takes for this node's address
 	Net      mux.Network
 	Where    func(identity string) (addr string, ok bool) // where a member lives now
 

@@ -57,6 +57,7 @@ type Store interface {
 type Options struct {
 	// SegmentBytes is the size of a file of WAL, which is allocated as a whole; 0: 64 MiB.
 	SegmentBytes int
+	Lock         *os.File     // from Lock, and closed with the store; nil: Open takes it
 	Logger       hclog.Logger // nil: nothing is logged
 	// OnError is told of errors that no call returns: WAL begins its next file while the log goes on. nil: the next
 	// write returns the error.
@@ -130,9 +131,11 @@ func readHead(path string, n int) (string, error) {
 // open.
 func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 	o.setDefaults()
-	lock, err := lockDir(dir)
-	if err != nil {
-		return nil, err
+	lock := o.Lock
+	if lock == nil {
+		if lock, err = Lock(dir); err != nil {
+			return nil, err
+		}
 	}
 	defer func() {
 		if err != nil {
@@ -230,7 +233,8 @@ func (l *locked) Close() error { return errors.Join(l.Store.Close(), l.lock.Clos
 // lockPatience is how long another process may take to let go of the directory. A process that was killed has let go.
 const lockPatience = 2 * time.Second
 
-func lockDir(dir string) (*os.File, error) {
+// Lock keeps other processes out of a directory until the file is closed.
+func Lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err

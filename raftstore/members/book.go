@@ -86,19 +86,9 @@ func OpenBook(dir string, self Peer) (*Book, error) {
 		return nil, fmt.Errorf("raftstore: %w", err)
 	}
 	b := &Book{path: bookPath(dir), peers: map[string]Peer{}}
-	f, err := readBook(b.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		f.Self = Peer{ID: self.ID, Instance: Draw()}
-	case err != nil:
+	f, err := vet(dir, self)
+	if err != nil {
 		return nil, err
-	case f.Unfinished != "":
-		return nil, fmt.Errorf("raftstore: %s: `%s` was interrupted here: run it again", dir, f.Unfinished)
-	case f.Self.ID != self.ID:
-		return nil, fmt.Errorf("raftstore: %s belongs to node %q, not %q", dir, f.Self.ID, self.ID)
-	}
-	if why := levelError("this build", self.Level, f.Level); why != "" {
-		return nil, fmt.Errorf("raftstore: %s: %s", dir, why)
 	}
 	self.Instance, self.Incarnation = f.Self.Instance, f.Self.Incarnation+1
 	b.self, b.cluster, b.promised, b.level = self, f.Cluster, f.Promised, f.Level
@@ -107,6 +97,31 @@ func OpenBook(dir string, self Peer) (*Book, error) {
 	}
 	b.peers[b.self.Identity()] = b.self
 	return b, b.save()
+}
+
+// Vet says why a node cannot start with what is in a directory, or returns nil. It changes nothing.
+func Vet(dir string, self Peer) error {
+	_, err := vet(dir, self)
+	return err
+}
+
+// vet is Vet. It returns what is in the directory, or what a new one begins with.
+func vet(dir string, self Peer) (nodeFile, error) {
+	f, err := readBook(bookPath(dir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nodeFile{Self: Peer{ID: self.ID, Instance: Draw()}}, nil
+	case err != nil:
+		return f, err
+	case f.Unfinished != "":
+		return f, fmt.Errorf("raftstore: %s: `%s` was interrupted here: run it again", dir, f.Unfinished)
+	case f.Self.ID != self.ID:
+		return f, fmt.Errorf("raftstore: %s belongs to node %q, not %q", dir, f.Self.ID, self.ID)
+	}
+	if why := levelError("this build", self.Level, f.Level); why != "" {
+		return f, fmt.Errorf("raftstore: %s: %s", dir, why)
+	}
+	return f, nil
 }
 
 // readBook reads a node.json.

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/home"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/raftstore/snapfile"
@@ -23,6 +24,7 @@ import (
 // Dir is the directory of a node's log and snapshots while no server has it.
 type Dir struct {
 	path  string
+	lock  *os.File // closed with log
 	log   logstore.Store
 	snaps raft.SnapshotStore
 }
@@ -62,9 +64,12 @@ func Create(path string, kind logstore.Kind) (*Dir, error) {
 }
 
 func open(path string, kind logstore.Kind) (*Dir, error) {
-	d := &Dir{path: path}
-	var err error
-	if d.log, err = logstore.Open(path, kind, logstore.Options{}); err != nil {
+	lock, err := logstore.Lock(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{path: path, lock: lock}
+	if d.log, err = logstore.Open(path, kind, logstore.Options{Lock: lock}); err != nil {
 		return nil, err
 	}
 	if d.snaps, err = raft.NewFileSnapshotStoreWithLogger(path, keptSnapshots, hclog.NewNullLogger()); err != nil {
@@ -204,6 +209,9 @@ func (d *Dir) Found(s *State, p Plan) error {
 		return err
 	}
 	if err := d.empty(); err != nil {
+		return err
+	}
+	if err := home.Bind(d.path, d.lock); err != nil {
 		return err
 	}
 	return members.Finish(d.path)

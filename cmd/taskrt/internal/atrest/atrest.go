@@ -1,4 +1,4 @@
-// Package atrest is the commands for the directory of a node that does not run: its log converted, and a new cluster founded of it (SPEC C2).
+// Package atrest is the commands for the directory of a node that does not run: its log converted, the directory moved, and a new cluster founded of it (SPEC C2, C7).
 package atrest
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 	"github.com/taskrt/taskrt/internal/terminal"
+	"github.com/taskrt/taskrt/raftstore/home"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
@@ -21,8 +22,8 @@ type Output struct {
 	JSON   func(v any) error // nil: as a table
 }
 
-// MigrateLog converts a log to the format --to.
-func MigrateLog(c *cli.Context, out Output) error {
+// migrateLog converts a log to the format --to.
+func migrateLog(c *cli.Context, out Output) error {
 	to, err := logstore.Parse(c.String("to"))
 	if err != nil {
 		return &cmdline.Error{Command: c.Command, Err: fmt.Errorf("--to: %w", err)}
@@ -49,8 +50,22 @@ func MigrateLog(c *cli.Context, out Output) error {
 	return out.Printf("the log is %s now: %d entries; start the node with --log-store %s\n", m.To, m.Entries(), m.To)
 }
 
-// Recover shows what a survivor has, or founds a new cluster of it if --cluster says which cluster it belongs to.
-func Recover(c *cli.Context, out Output) (err error) {
+// moved says that a copied directory is the only one of its node.
+func moved(c *cli.Context, out Output) error {
+	was, err := home.Moved(filepath.Join(c.String("dir"), "raft"))
+	switch {
+	case err != nil:
+		return err
+	case out.JSON != nil:
+		return out.JSON(map[string]bool{"was_copy": was})
+	case !was:
+		return out.Printf("the directory is no copy: nothing was changed\n")
+	}
+	return out.Printf("the directory is the node's own now: start its server as before\n")
+}
+
+// recoverNode shows what a survivor has, or founds a new cluster of it if --cluster says which cluster it belongs to.
+func recoverNode(c *cli.Context, out Output) (err error) {
 	n, err := open(c.String("dir"))
 	if err != nil {
 		return err
