@@ -148,7 +148,7 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore/logstore", Run: "TestMissing$", Why: "an empty file would take the place of the log, and remove it (T6)"},
 	{Name: "logstore-files-gone", Dir: "raftstore/logstore", In: "Find", Old: "if _, err := os.Stat(filepath.Join(dir, walDir, walMeta)); err != nil {", New: "if _, err := os.Stat(dir); err != nil {",
 		Pkg: "./raftstore/logstore", Run: "TestMissing$", Why: "a node whose log is gone would begin a new one (T6)"},
-	{Name: "logstore-no-lock", Dir: "raftstore/logstore", In: "lockDir", Old: "unix.LOCK_EX|unix.LOCK_NB", New: "unix.LOCK_SH|unix.LOCK_NB",
+	{Name: "logstore-no-lock", Dir: "raftstore/logstore", In: "Lock", Old: "unix.LOCK_EX|unix.LOCK_NB", New: "unix.LOCK_SH|unix.LOCK_NB",
 		Pkg: "./raftstore/logstore", Run: "TestOtherKind$|TestMigrateRefuses$", Why: "two processes would write one log"},
 	{Name: "logstore-full-file", Dir: "raftstore/logstore", In: "rotatedMeta.Load", Old: "if err != nil || !full || w.LastIndex() == 0 {", New: "if err != nil || full || w.LastIndex() == 0 {",
 		Pkg: "./raftstore/logstore", Run: "TestDiedBetweenFiles$", Why: "a node that died between two files of its log could never write again"},
