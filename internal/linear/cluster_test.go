@@ -44,7 +44,7 @@ func startCluster(t *testing.T, binaries ...string) *cluster {
 		p := &process{dir: t.TempDir()}
 		p.args = []string{binaries[i%len(binaries)], "server", "--id", fmt.Sprintf("n%d", i+1), "--dir", filepath.Join(p.dir, "data"),
 			"--http", c.lab.addr(i, 0), "--raft", raft[i], "--join", strings.Join(raft, ","), "--bootstrap-expect", "3",
-			"--insecure"}
+			"--insecure", "--log-store", []string{"bolt", "wal"}[i%2]}
 		c.nodes[i] = p
 		c.start(i)
 	}
