@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/internal/corpus"
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // heritage is a server of this build on a directory of the corpus.
@@ -53,6 +54,65 @@ func TestFormerVersions(t *testing.T) {
 				h.goesOn()
 			})
 		}
+	}
+}
+
+// TestToolsOnFormerVersions: the commands for a stopped node's directory take those of released versions. A log is converted to the other format,
+// and nothing else changes. A new cluster is founded of the directory, with all of its records, and the leases of the former one hold no longer
+// (SPEC C2, C9).
+func TestToolsOnFormerVersions(t *testing.T) {
+	t.Parallel()
+	all, err := corpus.Versions()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d versions, %v", len(all), err)
+	}
+	for _, v := range all {
+		for _, d := range v.Directories {
+			t.Run(d.String(), func(t *testing.T) {
+				t.Parallel()
+				h := inherit(t, &d)
+				p := h.nodes[0]
+				to := map[string]string{"bolt": "wal", "wal": "bolt"}[d.Store]
+				h.offline("cluster", "migrate-log", "--to", to)
+				p.args[slices.Index(p.args, d.Store)] = to
+				args := p.args
+				p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level")
+				p.start()
+				h.waitReady()
+				h.isAsItWas()
+				h.exportsTheSame()
+				held := h.task("held-1").Lease
+				if held == nil {
+					t.Fatal("held-1 has no lease")
+				}
+				p.terminate()
+				h.offline("cluster", "recover", "--cluster", d.Cluster)
+				p.args = args
+				p.start()
+				h.waitReady()
+				if code, data := h.insist(t.Context(), 0, http.MethodPost, "/v1/tasks/held-1/finish", map[string]any{"token": held.Token, "result": 1}); code != http.StatusConflict {
+					t.Errorf("by a lease of the former cluster: %d %s", code, data)
+				}
+				if resp, err := h.http.Get(h.url(p) + "/v1/cluster"); err != nil || resp.Header.Get("Taskrt-Cluster") == d.Cluster {
+					t.Errorf("it is the former cluster, or %v", err)
+				} else {
+					resp.Body.Close()
+				}
+				h.eventually("what ran runs again", func() bool { got := h.task("runs"); return got.Status == "RUNNING" && got.Attempt > 1 })
+				if got := h.task("done"); got.Status != "SUCCESS" {
+					t.Errorf("what was done is %+v", got)
+				}
+				h.taskrt(binary, "submit", "echo", "--id", "new", "--wait")
+			})
+		}
+	}
+}
+
+// offline runs a command on the directory of the server, which does not run.
+func (h *heritage) offline(args ...string) {
+	h.t.Helper()
+	if out, err := leash.Command(binary, append(args, "--dir", filepath.Join(h.dir, corpus.DataDir))...).CombinedOutput(); err != nil {
+		h.t.Fatalf("taskrt %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 
