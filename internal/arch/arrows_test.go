@@ -10,10 +10,13 @@ import (
 // arrows are docs/architecture.md#packages as a table, and the only place where they stand: package → what it may import from this module, outside of tests.
 // "..." stands for everything below it in the drawing. A new package needs a line here.
 var arrows = map[string][]string{
-	".":         {},
-	"abi":       {},
-	"api":       {"api/internal/scan", "task", "task/blobs", "internal/clip", "internal/jsontext"},
-	"backup":    {"task", "task/wire"},
+	".":      {},
+	"abi":    {},
+	"api":    {"api/internal/scan", "task", "task/blobs", "internal/clip", "internal/jsontext"},
+	"backup": {"task", "task/wire"},
+
+	"backup/sealed": {},
+
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
 	"raftstore": {"raftstore/change", "raftstore/digests", "raftstore/guard", "raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "raftstore/throttle", "task", "task/roster", "task/wire", "internal/discover", "internal/idle", "internal/lateness", "internal/mux", "raftstore/snapfile"},
@@ -206,7 +209,7 @@ var arrows = map[string][]string{
 	"api/snapshot":                  {"api"},
 	"api/server/ranges":             {"api"},
 	"node/saving":                   {"api", "api/snapshot", "backup", "blob", "task", "task/wire", "internal/idle"},
-	"cmd/taskrt/internal/snapshots": {"api", "api/client", "api/snapshot", "backup", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/show", "cmd/taskrt/internal/whole", "internal/terminal", "node/restoring", "raftstore/logstore"},
+	"cmd/taskrt/internal/snapshots": {"api", "api/client", "api/snapshot", "backup", "backup/sealed", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/show", "cmd/taskrt/internal/whole", "internal/terminal", "node/restoring", "raftstore/logstore"},
 	"cmd/taskrt/internal/whole":     {"internal/durable"},
 	"node/restoring":                {"backup", "blob", "internal/durable", "raftstore/logstore", "raftstore/members", "raftstore/refound", "task"},
 	"raftstore/home":                {"raftstore/logstore", "internal/birth", "internal/durable"},
@@ -226,6 +229,7 @@ var thirdParty = map[string][]string{
 	"api/server":               {"golang.org/x/sync", "github.com/google/jsonschema-go"},
 	"api/apitest":              {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"backup":                   {"github.com/klauspost/compress"},
+	"backup/sealed":            {"filippo.io/age"},
 	"blob":                     {"golang.org/x/sync"},
 	"api/server/lobby":         {"golang.org/x/sys"},
 	"cmd/taskrt":               {"github.com/urfave/cli/v2"},
@@ -273,7 +277,7 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/atrest":    {"github.com/hashicorp/raft", "github.com/urfave/cli/v2"},
 	"internal/corpus/make":          {"github.com/hashicorp/raft"},
 	"node/saving":                   {"github.com/google/uuid", "golang.org/x/time"},
-	"cmd/taskrt/internal/snapshots": {"github.com/urfave/cli/v2"},
+	"cmd/taskrt/internal/snapshots": {"github.com/urfave/cli/v2", "filippo.io/age"},
 	"internal/birth":                {"golang.org/x/sys"},
 }
 

@@ -13,6 +13,7 @@ import (
 	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/api/snapshot"
 	"github.com/taskrt/taskrt/backup"
+	"github.com/taskrt/taskrt/backup/sealed"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/node/restoring"
@@ -86,26 +87,42 @@ func Command(k Kit) *cli.Command {
 				Flags: k.ClientFlags(
 					k.Bool(name, "without-blobs", "the state alone, without the files of the blob store"),
 					k.Bool(name, "allow-missing", "go on without files that no node has"),
+					k.List(name, "encrypt-to", "public key of age (age1…) whose owner alone can read the backup; may be repeated"),
 					k.Int(name, "rate", snapshot.DefaultRate>>20, "MiB per second that the node reads, before they are packed"),
 				),
 				Action: k.online(runSave),
 			},
 			{
-				Name: "inspect", Usage: "show what a backup says of itself, without reading all of it; - is standard input", ArgsUsage: "FILE", Flags: []cli.Flag{k.OutputFlag()},
-				Action: k.offline(func(c *cli.Context, _ context.Context, _ *apiclient.Client, out Output) error {
-					return inspect(c.Args().First(), k.Stdin, out)
-				}),
+				Name: "inspect", Usage: "show what a backup says of itself, without reading all of it; - is standard input", ArgsUsage: "FILE",
+				Flags:  []cli.Flag{k.identityFlag(), k.OutputFlag()},
+				Action: k.reading(func(_ *cli.Context, _ context.Context, from source, out Output) error { return inspect(from, out) }),
 			},
 			{
-				Name: "verify", Usage: "restore a backup in memory, run every check, hash every file; - is standard input", ArgsUsage: "FILE", Flags: []cli.Flag{k.OutputFlag()},
-				Action: k.offline(func(c *cli.Context, ctx context.Context, _ *apiclient.Client, out Output) error {
-					return verify(ctx, c.Args().First(), k.Stdin, out)
+				Name: "verify", Usage: "restore a backup in memory, run every check, hash every file; - is standard input", ArgsUsage: "FILE",
+				Flags: []cli.Flag{k.identityFlag(), k.OutputFlag()},
+				Action: k.reading(func(_ *cli.Context, ctx context.Context, from source, out Output) error {
+					return verify(ctx, from, out)
 				}),
 			},
 			restoreCommand(k),
 			{Name: "holds", Usage: "show which backups keep files from being dropped", Flags: k.ClientFlags(), Action: k.online(runHolds)},
 		},
 	}
+}
+
+func (k *Kit) identityFlag() cli.Flag {
+	return k.List(name, "identity", "file with a secret key of age, for a backup that is encrypted; may be repeated")
+}
+
+// reading is the action of a command that reads a backup.
+func (k *Kit) reading(do func(*cli.Context, context.Context, source, Output) error) cli.ActionFunc {
+	return k.offline(func(c *cli.Context, ctx context.Context, _ *apiclient.Client, out Output) error {
+		keys, err := sealed.Identities(c.StringSlice("identity"))
+		if err != nil {
+			return usagef(c, "--identity: %w", err)
+		}
+		return do(c, ctx, source{c.Args().First(), k.Stdin, keys}, out)
+	})
 }
 
 func usagef(c *cli.Context, format string, args ...any) error {
@@ -117,7 +134,11 @@ func runSave(c *cli.Context, ctx context.Context, cl *apiclient.Client, out Outp
 	if c.Int("rate") <= 0 {
 		return usagef(c, "--rate is at least 1 MiB per second")
 	}
-	return save(ctx, apiclient.NewSnapshots(cl), r, c.Args().First(), out)
+	keys, err := sealed.Recipients(c.StringSlice("encrypt-to"))
+	if err != nil {
+		return usagef(c, "--encrypt-to: %w", err)
+	}
+	return save(ctx, apiclient.NewSnapshots(cl), r, c.Args().First(), keys, out)
 }
 
 func runHolds(_ *cli.Context, ctx context.Context, cl *apiclient.Client, out Output) error { //nolint:revive // a cli.Context comes first everywhere
@@ -143,9 +164,9 @@ func restoreCommand(k Kit) *cli.Command {
 			k.String(cmd, "tokens", "", "keep or drop the access tokens of the former cluster; there is no default"),
 			k.List(cmd, "approve", "ID of another node that votes as soon as it has joined with an empty directory; may be repeated"),
 			k.Bool(cmd, "allow-missing", "restore a backup that lacks files which its state knows"),
-			k.LogStoreFlag(cmd), k.OutputFlag(),
+			k.LogStoreFlag(cmd), k.identityFlag(), k.OutputFlag(),
 		},
-		Action: k.offline(func(c *cli.Context, ctx context.Context, _ *apiclient.Client, out Output) error {
+		Action: k.reading(func(c *cli.Context, ctx context.Context, from source, out Output) error {
 			p := restoring.Plan{Dir: c.String("dir"), Node: c.String("id"), Approve: c.StringSlice("approve"), AllowMissing: c.Bool("allow-missing")}
 			var err error
 			if p.Log, err = k.LogStore(c); err != nil {
@@ -156,7 +177,7 @@ func restoreCommand(k Kit) *cli.Command {
 				return usagef(c, "--dir is required")
 			case !p.DropTokens && c.String("tokens") != "keep":
 				return usagef(c, "--tokens is keep or drop: whoever has an access token of the former cluster can use it with the new one, or cannot")
-			case c.Args().First() == "-":
+			case from.path == "-":
 				return usagef(c, "a backup is read twice to be restored: name a file")
 			}
 			for _, id := range append([]string{p.Node}, p.Approve...) {
@@ -164,7 +185,7 @@ func restoreCommand(k Kit) *cli.Command {
 					return usagef(c, "--id, --approve: %w", err)
 				}
 			}
-			if err := restore(ctx, c.Args().First(), p, out); errors.Is(err, restoring.ErrNotEmpty) {
+			if err := restore(ctx, from, p, out); errors.Is(err, restoring.ErrNotEmpty) {
 				return usagef(c, "--dir: %w", err)
 			} else if err != nil {
 				return err

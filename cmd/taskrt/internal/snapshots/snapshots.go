@@ -2,7 +2,6 @@
 package snapshots
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +9,11 @@ import (
 	"os"
 	"time"
 
+	"filippo.io/age"
+
 	"github.com/taskrt/taskrt/api/snapshot"
 	"github.com/taskrt/taskrt/backup"
+	"github.com/taskrt/taskrt/backup/sealed"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/whole"
 	"github.com/taskrt/taskrt/internal/terminal"
@@ -34,38 +36,59 @@ type Saved struct {
 	End    backup.End    `json:"end"`
 }
 
-// open opens a backup; - is standard input.
-func open(path string, stdin io.Reader) (in io.ReadCloser, size int64, err error) {
-	if path == "-" {
-		return io.NopCloser(stdin), 0, nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		size = info.Size()
-	}
-	return f, size, nil
+// source is where a backup is read from.
+type source struct {
+	path  string
+	stdin io.Reader // what - means
+	keys  []age.Identity
 }
 
-// save saves a backup of a cluster into a file, which is there only when it is whole. - is standard output.
-func save(ctx context.Context, s snapshot.Snapshots, r snapshot.SaveRequest, file string, out Output) error {
+// opened is a backup that is read, decrypted if it is encrypted.
+type opened struct {
+	io.Reader
+	io.Closer
+
+	size   int64 // of the file; 0: not known
+	sealed bool
+}
+
+func (s *source) open() (*opened, error) {
+	o := &opened{Closer: io.NopCloser(nil)}
+	in := s.stdin
+	if s.path != "-" {
+		f, err := os.Open(s.path)
+		if err != nil {
+			return nil, err
+		}
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			o.size = info.Size()
+		}
+		in, o.Closer = f, f
+	}
+	var err error
+	if o.Reader, o.sealed, err = sealed.Open(in, s.keys); err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
+	return o, nil
+}
+
+// save saves a backup of a cluster into a file, which is there only when it is whole. - is standard output. Without keys it is not encrypted.
+func save(ctx context.Context, s snapshot.Snapshots, r snapshot.SaveRequest, file string, keys []age.Recipient, out Output) error {
 	if file == "-" {
 		if out.IsTerminal() {
 			return errors.New("a backup is no text: name a file, or send standard output elsewhere")
 		}
-		saved, err := receive(ctx, s, r, out.Exact(), out.Status)
+		saved, err := receive(ctx, s, r, out.Exact(), keys, out.Status)
 		if err != nil {
 			return err
 		}
-		return out.Status.Printf("saved %s\n%s", saved.line(), plain)
+		return out.Status.Printf("saved %s\n%s", saved.line(), secrecy(keys))
 	}
 	f, err := whole.Create(file, 0o600)
 	if err != nil {
 		return err
 	}
-	saved, err := receive(ctx, s, r, f, out.Status)
+	saved, err := receive(ctx, s, r, f, keys, out.Status)
 	if err != nil {
 		return f.Drop(err)
 	}
@@ -76,23 +99,37 @@ func save(ctx context.Context, s snapshot.Snapshots, r snapshot.SaveRequest, fil
 	if out.JSON != nil {
 		return out.JSON(saved)
 	}
-	return errors.Join(out.Printf("saved %s: %s\n", file, saved.line()), out.Status.Printf("%s", plain))
+	return errors.Join(out.Printf("saved %s: %s\n", file, saved.line()), out.Status.Printf("%s", secrecy(keys)))
 }
 
-// plain is said of a backup that is not encrypted.
-const plain = "It is not encrypted: whoever can read it can read params, results and files. Keep it as you keep the cluster's disks.\n"
+// secrecy says who can read a backup.
+func secrecy(keys []age.Recipient) string {
+	if len(keys) > 0 {
+		return fmt.Sprintf("It is encrypted to %d keys: without one of the secret keys nobody restores it.\n", len(keys))
+	}
+	return "It is not encrypted: whoever can read it can read params, results and files. --encrypt-to encrypts it.\n"
+}
 
 // receive copies a backup that a node sends, and checks it on its way.
-func receive(ctx context.Context, s snapshot.Snapshots, r snapshot.SaveRequest, to io.Writer, status *terminal.Output) (*Saved, error) {
+func receive(ctx context.Context, s snapshot.Snapshots, r snapshot.SaveRequest, to io.Writer, keys []age.Recipient, status *terminal.Output) (*Saved, error) {
 	from, err := s.Save(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	defer from.Close()
 	counted := &counting{to: to}
+	sink := io.WriteCloser(counted)
+	if len(keys) > 0 {
+		if sink, err = sealed.Seal(counted, keys); err != nil {
+			return nil, err
+		}
+	}
 	bar := newProgress(status, "saved")
-	v, err := backup.Check(io.TeeReader(from, counted), bar.tell)
+	v, err := backup.Check(io.TeeReader(from, sink), bar.tell)
 	bar.end()
+	if err == nil {
+		err = sink.Close()
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -118,6 +155,9 @@ func (c *counting) Write(p []byte) (int, error) {
 	c.err = err
 	return n, err
 }
+
+// Close implements io.Closer: whoever has opened the file closes it.
+func (*counting) Close() error { return nil }
 
 func (s *Saved) line() string {
 	text := fmt.Sprintf("index %d of cluster %s, %d tasks, %s", s.Header.Index, s.Header.Cluster, s.Header.Tasks, blobs(s.Header, s.End))
@@ -161,8 +201,8 @@ func (p *progress) tell(h backup.Header, seen backup.End) {
 func (p *progress) end() { p.out.EndStatus() }
 
 // inspect shows what the header of a backup says. The rest is not read.
-func inspect(file string, stdin io.Reader, out Output) error {
-	in, size, err := open(file, stdin)
+func inspect(from source, out Output) error {
+	in, err := from.open()
 	if err != nil {
 		return err
 	}
@@ -178,9 +218,10 @@ func inspect(file string, stdin io.Reader, out Output) error {
 	}
 	return out.Table(func(w *terminal.Table) {
 		showHeader(w, h)
-		if size > 0 {
-			w.Field("file", show.Bytes(size))
+		if in.size > 0 {
+			w.Field("file", show.Bytes(in.size))
 		}
+		w.Field("encrypted", map[bool]string{true: "yes", false: "no"}[in.sealed])
 		if err := b.Known(); err != nil {
 			w.Field("restorable", err)
 		}
@@ -206,8 +247,8 @@ func showHeader(w *terminal.Table, h backup.Header) {
 }
 
 // verify restores a backup in memory, runs every check, and shows what it has.
-func verify(ctx context.Context, file string, stdin io.Reader, out Output) error {
-	in, _, err := open(file, stdin)
+func verify(ctx context.Context, from source, out Output) error {
+	in, err := from.open()
 	if err != nil {
 		return err
 	}
@@ -247,11 +288,8 @@ func (r untilDone) Read(b []byte) (int, error) {
 }
 
 // restore founds a new cluster of a backup.
-func restore(ctx context.Context, file string, p restoring.Plan, out Output) error {
-	p.Open = func() (io.ReadCloser, error) {
-		in, _, err := open(file, &bytes.Reader{})
-		return in, err
-	}
+func restore(ctx context.Context, from source, p restoring.Plan, out Output) error {
+	p.Open = func() (io.ReadCloser, error) { return from.open() }
 	bars := map[string]*progress{"verify": newProgress(out.Status, "verified"), "restore": newProgress(out.Status, "restored")}
 	p.Progress = func(phase string, h backup.Header, seen backup.End) { bars[phase].tell(h, seen) }
 	r, err := restoring.Restore(ctx, p)
