@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -170,6 +171,7 @@ type faultyDisk struct {
 	holds atomic.Int32
 	slow  atomic.Int64 // how long each write of entries takes, in nanoseconds of virtual time
 	votes atomic.Int64 // how long each write of a term or a vote takes
+	terms atomic.Bool  // writes of a term fail
 }
 
 var errInjected = errors.New("injected: no space left on device")
@@ -190,6 +192,9 @@ func (d *faultyDisk) StoreLogs(ls []*raft.Log) error {
 }
 
 func (d *faultyDisk) SetUint64(k []byte, v uint64) error {
+	if d.terms.Load() && string(k) == "CurrentTerm" {
+		return errInjected
+	}
 	takeTime(&d.votes)
 	return d.diskStore.SetUint64(k, v)
 }
@@ -241,6 +246,55 @@ func TestDiskErrorStops(t *testing.T) {
 			c.agree()
 		})
 	}
+}
+
+// TestTermIsNotStored: a disk that fails while a term is stored stops the node with the reason, as any other failure
+// does, where raft would panic: in a node that stands for election, in one that is asked for its vote, and in one that
+// starts. The others go on.
+func TestTermIsNotStored(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		disks := map[string]*faultyDisk{}
+		some(c, 5, withFaultyDisk(disks))
+		c.activate(c.leader().store)
+		join := []string{"n1:1", "n2:1", "n3:1", "n4:1", "n5:1"}
+		fails := func(what string, bad *member) {
+			t.Helper()
+			if err := <-bad.fatal; !errors.Is(err, ErrDiskFailed) || !errors.Is(err, errInjected) {
+				t.Errorf("%s: %v", what, err)
+			}
+			c.stop(bad)
+			disks[bad.id].terms.Store(false)
+			c.start(bad, 5, join...)
+			c.agree()
+		}
+		leader := c.leader()
+		voter := c.followers(leader)[0]
+		disks[voter.id].terms.Store(true)
+		c.crash(leader)
+		c.leader()
+		fails("asked for a vote", voter)
+		c.start(leader, 5, join...)
+		c.agree()
+
+		candidate := c.followers(c.leader())[0]
+		disks[candidate.id].terms.Store(true)
+		candidate.store.raft.Campaign()
+		fails("standing for election", candidate)
+
+		c.stop(candidate)
+		candidate.change = func(cfg *Config) {
+			cfg.wrapDisk = func(d diskStore) diskStore {
+				f := &faultyDisk{diskStore: d}
+				f.terms.Store(true)
+				return f
+			}
+		}
+		if s, err := c.tryStart(candidate, 5, join...); err == nil || !strings.Contains(err.Error(), errInjected.Error()) {
+			t.Errorf("starting: %v %v", s, err)
+		}
+		<-candidate.fatal
+		c.agree()
+	})
 }
 
 // TestDiskStallStops: a leader whose disk hangs would keep its leadership. Past DiskTimeout it stops instead.

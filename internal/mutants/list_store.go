@@ -106,6 +106,8 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestDiskErrorStops$", Why: "a node whose disk fails would go on as if nothing had happened"},
 	{Name: "store-disk-stall-ignored", Dir: "raftstore/guard", In: "watch.look", Old: "if took >= w.d.timeout {", New: "if took >= 100*w.d.timeout {",
 		Pkg: "./raftstore", Run: "TestDiskStallStops$", Why: "a node would take part with a log of which nobody knows what it has"},
+	{Name: "store-term-unstored-panics", Dir: "raftstore/guard", In: "disk.SetUint64", Old: "runtime.Goexit()", New: "_ = runtime.GOOS",
+		Pkg: "./raftstore", Run: "TestTermIsNotStored$", Why: "a node whose disk fails would end in raft's panic instead of the reason"},
 	{Name: "store-starved-is-broken", Dir: "raftstore/guard", In: "watch.took", Old: "late := w.d.late() - w.late", New: "late := time.Duration(0)",
 		Pkg: "./raftstore", Run: "TestStarvedIsNotSlow$", Why: "a node that gets no processor for ten seconds would end itself (C10)"},
 	{Name: "store-threads-wait-unseen", Dir: "raftstore/guard", In: "watch.took", Old: "late = max(late, waited-w.before)", New: "_ = waited",

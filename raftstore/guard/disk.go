@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -79,6 +80,7 @@ type disk struct {
 
 	mu      sync.Mutex
 	health  DiskHealth
+	runs    bool // raft's goroutines run
 	writing map[*watch]struct{}
 	slowAt  time.Time // when the disk was last known to be slow
 }
@@ -166,9 +168,31 @@ func (d *disk) Set(k, v []byte) error {
 	return d.write(0, func() error { return d.Store.Set(k, v) })
 }
 
-// SetUint64 implements raft.StableStore.
+// SetUint64 implements raft.StableStore. Where its term cannot be stored the library panics, and the process would end
+// before it could say why. So the library's main goroutine, which alone stores terms, ends here instead: the node stops
+// anyhow. What that goroutine was to answer is answered on the way, with no.
 func (d *disk) SetUint64(k []byte, v uint64) error {
-	return d.write(0, func() error { return d.Store.SetUint64(k, v) })
+	err := d.write(0, func() error { return d.Store.SetUint64(k, v) })
+	if err != nil && string(k) == currentTerm && d.running() {
+		runtime.Goexit()
+	}
+	return err
+}
+
+// currentTerm is the library's name for its term.
+const currentTerm = "CurrentTerm"
+
+func (d *disk) running() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.runs
+}
+
+// started says that raft's goroutines begin to run.
+func (d *disk) started() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.runs = true
 }
 
 // DeleteRange implements raft.LogStore in bounded transactions. The log must have no hole if the node dies between two

@@ -108,7 +108,7 @@ func (r *Raft) Start(c *raft.Config, fsm raft.ConfigurationStore) error {
 	snaps := &resumed{SnapshotStore: r.snaps}
 	snaps.at.Store(at)
 	r.noted = committed.New(r.dir, r.logger)
-	lib, err := raft.NewRaft(c, noted{fsm, r.noted}, r.log, r.disk, snaps, r.trans)
+	lib, err := newRaft(c, noted{fsm, r.noted}, r.log, r.disk, snaps, r.trans)
 	if err != nil {
 		r.noted.Stop()
 		r.trans.shut()
@@ -118,6 +118,17 @@ func (r *Raft) Start(c *raft.Config, fsm raft.ConfigurationStore) error {
 	r.Raft, r.end = lib, sync.OnceValue(lib.Shutdown)
 	r.opened.Store(lib)
 	return nil
+}
+
+// newRaft is raft.NewRaft, and returns an error where that panics: it writes its term, and reads the log.
+func newRaft(c *raft.Config, fsm raft.FSM, log raft.LogStore, d *disk, snaps *resumed, trans transport) (lib *raft.Raft, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	snaps.asked = d.started
+	return raft.NewRaft(c, fsm, log, d, snaps, trans)
 }
 
 // closeLog closes a log that the library does not use any longer.

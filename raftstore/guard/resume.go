@@ -106,11 +106,13 @@ func (r *Raft) replay(fsm raft.ConfigurationStore, at *raft.SnapshotMeta, from, 
 // resumed is what the library takes for its snapshots: when it starts, where the fsm is.
 type resumed struct {
 	raft.SnapshotStore
-	at atomic.Pointer[raft.SnapshotMeta]
+	at    atomic.Pointer[raft.SnapshotMeta]
+	asked func() // told that the library asks: it does so when it starts, after it has written its term
 }
 
 // List implements raft.SnapshotStore.
 func (s *resumed) List() ([]*raft.SnapshotMeta, error) {
+	s.asked()
 	if at := s.at.Swap(nil); at != nil {
 		return []*raft.SnapshotMeta{at}, nil
 	}

@@ -140,7 +140,7 @@ func TestResume(t *testing.T) {
 func TestResumedOnce(t *testing.T) {
 	l, _, dir := openSnapLog(t)
 	saveSnapshot(t, dir, l.snaps, 4, 2, false)
-	s := &resumed{SnapshotStore: l.snaps}
+	s := &resumed{SnapshotStore: l.snaps, asked: func() {}}
 	s.at.Store(&raft.SnapshotMeta{Index: 9})
 	for _, want := range []uint64{9, 4, 4} {
 		if metas, err := s.List(); err != nil || len(metas) != 1 || metas[0].Index != want {

@@ -163,7 +163,7 @@ func (l *snapLog) begin(variables raft.StableStore, log *slog.Logger) error {
 	if err != nil || len(metas) == 0 {
 		return err
 	}
-	term, err := variables.GetUint64([]byte("CurrentTerm"))
+	term, err := variables.GetUint64([]byte(currentTerm))
 	if term < metas[0].Term {
 		return fmt.Errorf("%w: its term is %d, that of the newest snapshot %d", errors.Join(errLogIncomplete, err), term, metas[0].Term)
 	}
