@@ -50,6 +50,9 @@ var benchPresets = []struct {
 	{"restart", "a node is killed with tasks queued, and started again", func() []cli.Flag {
 		return []cli.Flag{benchTasks(1_000_000), benchBatch(), benchRuns(3)}
 	}},
+	{"cold", "all nodes are killed with tasks queued, and started again at once: how long until there is a leader", func() []cli.Flag {
+		return []cli.Flag{benchTasks(1_000_000), benchBatch(), benchRuns(3)}
+	}},
 	{"scale", "submits and runs with a thousand tasks queued, and with many", func() []cli.Flag {
 		return []cli.Flag{
 			benchTasks(1_000_000), benchBatch(), benchCallers("16"), benchFor("10s"), benchWarmup(),

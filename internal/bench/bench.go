@@ -37,7 +37,7 @@ type Config struct {
 	Warmup    time.Duration
 	Runs      int
 	Batch     int       // tasks of a batch
-	Tasks     int       // drain, memory, restart, scale: how many tasks are queued
+	Tasks     int       // drain, memory, restart, cold, scale: how many tasks are queued
 	Drained   int       // scale: how many of them run
 	Rates     []float64 // latency: per second, one row each
 	Factor    float64   // overload: how many times as much is offered as the cluster takes
@@ -127,13 +127,14 @@ func Median(list []float64) float64 {
 }
 
 // Presets are the names that Run knows, in the order of the help.
-var Presets = []string{"submit", "bulk", "e2e", "drain", "latency", "failover", "workers", "memory", "restart", "scale", "idle", "overload"}
+var Presets = []string{"submit", "bulk", "e2e", "drain", "latency", "failover", "workers", "memory", "restart", "cold", "scale", "idle", "overload"}
 
 // Run measures one preset.
 func Run(ctx context.Context, preset string, c Config) (*Report, error) {
 	measure := map[string]func(context.Context, *bed) error{
 		"submit": submitPreset, "bulk": bulkPreset, "e2e": e2ePreset, "drain": drainPreset, "latency": latencyPreset,
 		"failover": failoverPreset, "memory": memoryPreset, "overload": overloadPreset, "workers": workersPreset, "restart": restartPreset,
+		"cold":  coldPreset,
 		"scale": scalePreset, "idle": idlePreset,
 	}[preset]
 	if measure == nil {

@@ -153,6 +153,7 @@ func eachPreset(t *testing.T, c Config) {
 		"latency":  "50/s: start p50 start p99 start max result p50 result p99 result max log fsyncs",
 		"overload": "what it takes: 1 caller, batches of 64:" + overloadFigures + "; a tenth of it:" + overloadFigures + "; 3 times of it:" + overloadFigures + "; a tenth of it, afterwards:" + overloadFigures,
 		"restart":  "300 tasks queued: until ready CPU GC cycles longest GC pause RssAnon log fsyncs",
+		"cold":     "300 tasks queued: until a leader until all are ready terms CPU log fsyncs",
 		"scale":    "1000 tasks queued before:" + scaleFigures + "; 1500 tasks queued before:" + scaleFigures + "; as a part of it:" + scaleFigures,
 		"idle":     "nothing to do: CPU of the leader CPU of a follower, the most log entries log fsyncs",
 		"workers":  "kill -9 of a worker: until all run elsewhere tasks it had log fsyncs; kill -9 of a worker, started again at once: until all run elsewhere tasks it had log fsyncs",
@@ -222,7 +223,7 @@ func ofSomebodyElse(t *testing.T, c Config) {
 	if left != "PURGING" {
 		t.Errorf("namespaces that are left: %q", left)
 	}
-	for _, preset := range []string{"failover", "memory", "workers", "restart", "idle"} {
+	for _, preset := range []string{"failover", "memory", "workers", "restart", "cold", "idle"} {
 		if _, err := Run(t.Context(), preset, c); !errors.Is(err, errNotOurs) {
 			t.Errorf("%s of a cluster of somebody else's: %v", preset, err)
 		}

@@ -14,6 +14,7 @@ import (
 const (
 	writesMetric  = "taskrt_raft_disk_write_duration_seconds_count "
 	appliedMetric = "taskrt_raft_applied_index "
+	termMetric    = "taskrt_raft_term "
 	pauseMetric   = `go_gc_duration_seconds{quantile="1"} `
 	cyclesMetric  = "go_gc_duration_seconds_count "
 )
