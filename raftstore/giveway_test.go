@@ -228,3 +228,55 @@ func TestStarvedIsNotSlow(t *testing.T) {
 		}
 	})
 }
+
+// busy says that this process was late by as much as the test says.
+type busy struct{ worst atomic.Int64 }
+
+func (b *busy) Total() time.Duration { return 0 }
+
+func (b *busy) Worst() time.Duration { return time.Duration(b.worst.Load()) }
+
+// TestPatience: on machines that are late by seconds a leader that hears nobody for a second and a half leads on, and
+// nobody stands for election. When they are no longer late the time-outs are what they were (SPEC C10).
+func TestPatience(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		late := &busy{}
+		three(c, func(cfg *Config) { cfg.late = late })
+		leader := c.leader()
+		c.activate(leader.store)
+		cutOff := func(d time.Duration) {
+			c.net.Isolate(leader.addr)
+			<-time.After(d)
+			c.net.Rejoin(leader.addr)
+		}
+		late.worst.Store(int64(5 * time.Second))
+		<-time.After(2 * time.Second)
+		term := leader.store.raft.CurrentTerm()
+		for i := range 20 {
+			cutOff(1500 * time.Millisecond)
+			c.propose(leader.store, submit(fmt.Sprint("task", i), task.Fail))
+			<-time.After(2 * time.Second)
+		}
+		for _, m := range c.nodes {
+			if now := m.store.raft.CurrentTerm(); now != term {
+				t.Errorf("%s: term %d became term %d", m.id, term, now)
+			}
+			if got := m.store.raft.ReloadableConfig().HeartbeatTimeout; got != 4*time.Second {
+				t.Errorf("%s waits %v for a leader, however late it is", m.id, got)
+			}
+		}
+		if err := leader.store.snapshot(); err != nil { // it changes raft's configuration, too
+			t.Error(err)
+		}
+		late.worst.Store(0)
+		<-time.After(2 * time.Second)
+		begun := time.Now()
+		c.net.Isolate(leader.addr)
+		c.leader(leader)
+		if took := time.Since(begun); took > 5*time.Second || leader.store.leadingTerm() != 0 {
+			t.Errorf("the next leader after %v; the former one leads: %v", took, leader.store.leadingTerm() != 0)
+		}
+		c.net.Rejoin(leader.addr)
+		c.agree()
+	})
+}

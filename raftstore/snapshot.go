@@ -114,12 +114,11 @@ func (s *Store) snapshot() error {
 	s.fsm.mu.RLock()
 	size := s.fsm.grown
 	s.fsm.mu.RUnlock()
-	rc := s.raft.ReloadableConfig()
-	rc.TrailingLogs = trailingLogs(s.cfg.TrailingBytes, size)
-	if err := s.raft.ReloadConfig(rc); err != nil {
-		return fmt.Errorf("raftstore: reload: %w", err)
+	err := s.raft.Reload(func(c *raft.ReloadableConfig) { c.TrailingLogs = trailingLogs(s.cfg.TrailingBytes, size) })
+	if err != nil {
+		return err
 	}
-	err := s.raft.Snapshot().Error()
+	err = s.raft.Snapshot().Error()
 	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return nil
 	}

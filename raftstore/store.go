@@ -148,6 +148,7 @@ func (s *Store) open(lock *os.File) (err error) {
 	s.wg.Go(func() { s.snapshotWhenGrown(ctx) })
 	s.wg.Go(func() { s.noteLevel(ctx) })
 	s.wg.Go(func() { s.changes.GiveWay(ctx, s.slow) })
+	s.wg.Go(func() { s.raft.BePatient(ctx, s.cfg.late.Worst) })
 	if m, ok := s.cfg.late.(*lateness.Meter); ok {
 		s.wg.Go(func() { m.Run(ctx) })
 	}

@@ -58,6 +58,8 @@ type Raft struct {
 	snaps  raft.SnapshotStore
 	trans  transport
 	gate   gate
+	lease  time.Duration      // as configured
+	reload sync.Mutex         // who changes the library's configuration holds it
 	end    func() raft.Future // the library's second Shutdown does not wait, so all wait for the first
 }
 
@@ -115,6 +117,7 @@ func (r *Raft) Start(c *raft.Config, fsm raft.ConfigurationStore) error {
 		r.closeLog()
 		return fmt.Errorf("raftstore: start: %w", err)
 	}
+	r.lease = c.LeaderLeaseTimeout
 	r.Raft, r.end = lib, sync.OnceValue(lib.Shutdown)
 	r.opened.Store(lib)
 	return nil
