@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist dist-check demo test race short fuzz sim mutants soak linear maintain purge fanout table import spin bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build dist dist-check demo test race short fuzz sim mutants soak linear maintain purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ import: ## an export of many tasks is imported, twice: make import TASKS=1000000
 
 spin: ## guests that compute on every slot of three nodes: no leader change: make spin FOR=60s
 	$(GO) test ./internal/e2e -run '^TestSpinningGuestsDisturbNobody$$' -count 1 -v -spin $(or $(FOR),60s) -timeout 60m
+
+starve: ## three servers, and a dev, have a tenth of a core: none ends itself: make starve FOR=10m
+	$(GO) test ./internal/e2e -run '^TestStarved' -count 1 -v -starve $(or $(FOR),10m) -timeout 60m
 
 bench: ## the benchmarks behind docs/performance-history.md
 	$(GO) test -tags $(TAGS) -run '^$$' -bench . -benchtime $(BENCHTIME) ./task ./raftstore ./runtime
