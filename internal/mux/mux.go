@@ -89,6 +89,7 @@ func (d Dialer) Dial(ctx context.Context, addr string, p Protocol) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
+	endInSilence(c)
 	if d.Guard != nil {
 		safe, err := d.Guard.Client(ctx, c)
 		if err != nil {
@@ -125,6 +126,7 @@ func (m *Mux) Serve() error {
 			}
 			continue
 		}
+		endInSilence(c)
 		m.mu.Lock()
 		place := m.waiting.PushBack(c)
 		if m.waiting.Len() > maxWaiting {
