@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	period = 100 * time.Millisecond // how often a Meter looks
+	period = 200 * time.Millisecond // how often a Meter looks
 	noise  = 5 * time.Millisecond   // timers are late by so much on a machine with nothing to do
 	recent = 30 * time.Second       // how long Worst remembers
 	slices = 6                      // into which recent is cut
