@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -88,7 +89,7 @@ func run(ctx context.Context, version, commit, out, wasm string) error {
 	if err != nil {
 		return fmt.Errorf("highest level: %w", err)
 	}
-	for level := uint64(1); level <= highest; level++ {
+	for _, level := range slices.Compact([]uint64{1, highest}) { // a cluster is founded with the highest, or held at the first
 		for _, store := range []string{"bolt", "wal"} {
 			d := corpus.Directory{Name: fmt.Sprintf("%s-level-%d", store, level), Store: store, Level: level}
 			fmt.Println(v.Version, d.Name)

@@ -210,8 +210,12 @@ func (s *server) eventually(ctx context.Context, what string, ok func() bool) er
 
 // settle waits until nothing is written any more, and notes the state.
 func (s *server) settle(ctx context.Context, d *corpus.Directory) error {
-	if st, err := s.status(ctx); err != nil || st.Level.Level != d.Level {
-		return fmt.Errorf("the level is %d, %w", st.Level.Level, err)
+	st, err := s.status(ctx)
+	if err != nil {
+		return err
+	}
+	if st.Level.Level != d.Level {
+		return fmt.Errorf("the level is %d, not %d", st.Level.Level, d.Level)
 	}
 	before, same := "", 0
 	return s.eventually(ctx, "nothing is written", func() bool {
