@@ -24,7 +24,7 @@ type heritage struct {
 
 // TestFormerVersions: servers of this build start on the directories that released versions left, at each feature level and with each format of
 // the log. All that was there is there: they export the same, byte for byte, tokens hold or do not, and what was under way goes on. What was
-// exported is imported, and each record comes back (SPEC C9).
+// exported is imported, and each record comes back. Then the version itself goes on with all of it: no level was raised (SPEC C9).
 func TestFormerVersions(t *testing.T) {
 	t.Parallel()
 	all, err := corpus.Versions()
@@ -48,10 +48,11 @@ func TestFormerVersions(t *testing.T) {
 				}
 				h.importsAgain()
 				p.terminate()
-				p.args = args
+				p.args = append(slices.Clip(args), "--hold-feature-level")
 				p.start()
 				h.waitReady()
 				h.goesOn()
+				h.goesBack(buildFormer(t, v.Commit))
 			})
 		}
 	}
@@ -356,4 +357,20 @@ func (h *heritage) goesOn() {
 	}
 	h.taskrt(binary, "ns", "activate", "copy")
 	h.taskrt(binary, "maintenance", "run", "--wait") // at last: what has ended is old by now, and goes
+}
+
+// goesBack: the version that left the directory takes it back, with what this build has done.
+func (h *heritage) goesBack(former string) {
+	h.t.Helper()
+	p := h.nodes[0]
+	p.terminate()
+	p.exe = former
+	p.start()
+	h.waitReady()
+	if got := h.task("new"); got.Status != "SUCCESS" || string(got.Result) != `"new"` {
+		h.t.Errorf("what this build has done is %+v", got)
+	}
+	if out := h.taskrt(former, "submit", "echo", "--id", "newer", "--params", "2", "--wait"); out != "2\n" {
+		h.t.Errorf("a task of the former version: %q", out)
+	}
 }
