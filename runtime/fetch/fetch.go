@@ -259,6 +259,9 @@ func hostMatches(pattern, name string) bool {
 	return pattern == name
 }
 
+// maxTransports bounds the rules whose connections are kept. What is under way on a connection goes on when it is forgotten.
+const maxTransports = 4096
+
 // transport returns the rule's own transport: the connections that it keeps open were dialed under this rule.
 func (c *Client) transport(r *Rule) *http.Transport {
 	c.mu.Lock()
@@ -273,6 +276,12 @@ func (c *Client) transport(r *Rule) *http.Transport {
 		DialContext: dialer.DialContext, Proxy: nil, DisableCompression: true, ForceAttemptHTTP2: true,
 		MaxResponseHeaderBytes: maxResponseHead, TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConns: 16, MaxIdleConnsPerHost: 2, MaxConnsPerHost: 64, IdleConnTimeout: 30 * time.Second,
+	}
+	if len(c.transports) >= maxTransports { // rules come and go when a file of rules is read again
+		for _, old := range c.transports {
+			old.CloseIdleConnections()
+		}
+		clear(c.transports)
 	}
 	if c.transports == nil {
 		c.transports = map[*Rule]*http.Transport{}

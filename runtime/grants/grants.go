@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/taskrt/taskrt/runtime/fetch"
@@ -38,9 +39,26 @@ var (
 
 // Grants are the rules of one file. A nil *Grants grants nothing.
 type Grants struct {
+	now atomic.Pointer[set]
+}
+
+// set is what a file says. It does not change. A nil *set grants nothing.
+type set struct {
 	dir   string
 	rules []rule
 }
+
+// set returns what is granted now.
+func (g *Grants) set() *set {
+	if g == nil {
+		return nil
+	}
+	return g.now.Load()
+}
+
+// Replace grants what by grants, and nothing else, from the next question on. An attempt keeps the secrets that it has read, and a request that
+// has begun goes on.
+func (g *Grants) Replace(by *Grants) { g.now.Store(by.set()) }
 
 type rule struct {
 	Namespace string   `json:"namespace"`
@@ -111,9 +129,9 @@ func Parse(data []byte, base string) (*Grants, error) {
 	if len(file.Grants) > MaxRules {
 		return nil, fmt.Errorf("grants: %d, at most %d", len(file.Grants), MaxRules)
 	}
-	g := &Grants{rules: file.Grants}
-	for i := range g.rules {
-		r := &g.rules[i]
+	now := &set{rules: file.Grants}
+	for i := range now.rules {
+		r := &now.rules[i]
 		if err := r.check(); err != nil {
 			return nil, fmt.Errorf("grants[%d].%w", i, err)
 		}
@@ -121,16 +139,18 @@ func Parse(data []byte, base string) (*Grants, error) {
 			return nil, fmt.Errorf("secrets_dir: missing, but grants[%d] grants secrets", i)
 		}
 	}
-	if g.dir = file.SecretsDir; g.dir != "" && !filepath.IsAbs(g.dir) {
-		g.dir = filepath.Join(base, g.dir)
+	g := &Grants{}
+	g.now.Store(now)
+	if now.dir = file.SecretsDir; now.dir != "" && !filepath.IsAbs(now.dir) {
+		now.dir = filepath.Join(base, now.dir)
 	}
-	if g.dir == "" {
+	if now.dir == "" {
 		return g, nil
 	}
-	if info, err := os.Stat(g.dir); err != nil {
+	if info, err := os.Stat(now.dir); err != nil {
 		return nil, fmt.Errorf("secrets_dir: %w", err)
 	} else if !info.IsDir() {
-		return nil, fmt.Errorf("secrets_dir: %s is no directory", g.dir)
+		return nil, fmt.Errorf("secrets_dir: %s is no directory", now.dir)
 	}
 	return g, nil
 }
@@ -222,13 +242,14 @@ func (h *http) rule() (*fetch.Rule, error) {
 var methodForm = regexp.MustCompile(`^[A-Z]{1,20}$`)
 
 // HTTP returns the rules for a behavior's requests. If there are none, the behavior may make no request. Each call
-// returns the same values.
+// returns the same values, until Replace.
 func (g *Grants) HTTP(namespace, behavior string) (rules []*fetch.Rule) {
-	if g == nil {
+	s := g.set()
+	if s == nil {
 		return nil
 	}
-	for i := range g.rules {
-		if r := &g.rules[i]; r.covers(namespace, behavior) {
+	for i := range s.rules {
+		if r := &s.rules[i]; r.covers(namespace, behavior) {
 			rules = append(rules, r.fetches...)
 		}
 	}
@@ -269,25 +290,25 @@ func (r *rule) covers(namespace, behavior string) bool {
 
 // Secrets tells whether a behavior is granted any secret.
 func (g *Grants) Secrets(namespace, behavior string) bool {
-	return g.any(namespace, behavior, func(r *rule) bool { return len(r.Secrets) > 0 })
+	return g.set().any(namespace, behavior, func(r *rule) bool { return len(r.Secrets) > 0 })
 }
 
 // AnyTasks tells whether a behavior may submit tasks of any behavior.
 func (g *Grants) AnyTasks(namespace, behavior string) bool {
-	return g.any(namespace, behavior, func(r *rule) bool { return len(r.Tasks) > 0 })
+	return g.set().any(namespace, behavior, func(r *rule) bool { return len(r.Tasks) > 0 })
 }
 
 // Tasks tells whether a behavior may submit tasks of the behavior of, which may be itself.
 func (g *Grants) Tasks(namespace, behavior, of string) bool {
-	return g.any(namespace, behavior, func(r *rule) bool { return matchesAny(r.Tasks, of) })
+	return g.set().any(namespace, behavior, func(r *rule) bool { return matchesAny(r.Tasks, of) })
 }
 
 // any tells whether a rule for a behavior grants something.
-func (g *Grants) any(namespace, behavior string, grants func(*rule) bool) bool {
-	if g == nil {
+func (s *set) any(namespace, behavior string, grants func(*rule) bool) bool {
+	if s == nil {
 		return false
 	}
-	return slices.ContainsFunc(g.rules, func(r rule) bool { return r.covers(namespace, behavior) && grants(&r) })
+	return slices.ContainsFunc(s.rules, func(r rule) bool { return r.covers(namespace, behavior) && grants(&r) })
 }
 
 func matchesAny(patterns []string, name string) bool {
@@ -300,10 +321,11 @@ func (g *Grants) Secret(namespace, behavior, name string) ([]byte, error) {
 	if !secretName.MatchString(name) {
 		return nil, ErrInvalid
 	}
-	if !g.any(namespace, behavior, func(r *rule) bool { return matchesAny(r.Secrets, name) }) {
+	s := g.set()
+	if !s.any(namespace, behavior, func(r *rule) bool { return matchesAny(r.Secrets, name) }) {
 		return nil, ErrDenied
 	}
-	f, err := os.OpenInRoot(g.dir, name)
+	f, err := os.OpenInRoot(s.dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
 	}

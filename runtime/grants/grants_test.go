@@ -106,3 +106,35 @@ func TestParseRefuses(t *testing.T) {
 		t.Error("a file that is not there is read")
 	}
 }
+
+// TestReplace: an operator changes what is granted while it is asked for. What is taken back is denied from then on.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/a", "1")
+	write(t, dir+"/b", "2")
+	parse := func(text string) *Grants {
+		g, err := Parse([]byte(text), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	g := parse(`{"secrets_dir":".","grants":[{"namespace":"d","behavior":"b","secrets":["a"],"tasks":["x"],"http":[{"hosts":["h"]}]}]}`)
+	asks := func(wantA, wantB error) {
+		t.Helper()
+		if _, err := g.Secret("d", "b", "a"); !errors.Is(err, wantA) {
+			t.Errorf("secret a: %v, want %v", err, wantA)
+		}
+		if _, err := g.Secret("d", "b", "b"); !errors.Is(err, wantB) {
+			t.Errorf("secret b: %v, want %v", err, wantB)
+		}
+	}
+	asks(nil, ErrDenied)
+	g.Replace(parse(`{"secrets_dir":".","grants":[{"namespace":"d","behavior":"b","secrets":["b"]}]}`))
+	asks(ErrDenied, nil)
+	if g.Tasks("d", "b", "x") || len(g.HTTP("d", "b")) > 0 || g.AnyTasks("d", "b") {
+		t.Error("what was granted before is granted still")
+	}
+	g.Replace(nil)
+	asks(ErrDenied, ErrDenied)
+}
