@@ -146,9 +146,8 @@ func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if found != "" && found != kind {
-		return nil, fmt.Errorf("%w: %s holds a log of %s, not of %s: start with --log-store %s, or convert it with `taskrt cluster migrate-log --to %s`",
-			ErrOtherKind, dir, found, kind, found, kind)
+	if err := sameKind(dir, found, kind); err != nil {
+		return nil, err
 	}
 	for _, name := range []string{newBolt, newWAL, boltFile + ".tmp"} { // of an interrupted migration, or begin
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
@@ -176,6 +175,41 @@ func Open(dir string, kind Kind, o Options) (_ Store, err error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return &locked{s, lock}, nil
+}
+
+// Check returns the error that Open would return for the format of the log in dir, or for a process that has it open (ErrInUse). It changes
+// nothing, and reads no entry.
+func Check(dir string, kind Kind) error {
+	found, err := Find(dir)
+	if err != nil {
+		return err
+	}
+	if err := sameKind(dir, found, kind); err != nil {
+		return err
+	}
+	lock, err := os.Open(filepath.Join(dir, lockFile))
+	if errors.Is(err, fs.ErrNotExist) { // nobody has ever had it open
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer lock.Close()
+	err = unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return fmt.Errorf("%w: %s", ErrInUse, dir)
+	} else if err != nil {
+		return fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return nil
+}
+
+// sameKind refuses a log of another format than the one that is asked for.
+func sameKind(dir string, found, kind Kind) error {
+	if found != "" && found != kind {
+		return fmt.Errorf("%w: %s holds a log of %s, not of %s: start with --log-store %s, or convert it with `taskrt cluster migrate-log --to %s`",
+			ErrOtherKind, dir, found, kind, found, kind)
+	}
+	return nil
 }
 
 // beginBolt begins a log in raft.db. bbolt cannot open a file of which a power failure has kept a part of the first
