@@ -31,7 +31,8 @@ type Config struct {
 	AloneDir string
 	// Args call that command of the program which is Run.
 	Args []string
-	// Settings and Files go to the function that makes the child's Parts. The files stay open in this process.
+	// Settings and Files go to the function that makes the child's Parts. The files stay open in this process. Settings are encoded as they are
+	// when a child is started.
 	Settings any
 	Files    []*os.File
 	// Grants are the capabilities that guests get; nil grants none. Only this process knows them, makes requests and reads secrets.
@@ -65,10 +66,9 @@ type Crash struct {
 
 // Parent starts a child, watches it, and starts another when it ends. Make it with New, then Run it once.
 type Parent struct {
-	cfg      Config
-	log      *slog.Logger
-	slots    int
-	settings json.RawMessage
+	cfg   Config
+	log   *slog.Logger
+	slots int
 
 	fetch fetch.Client // makes the guests' requests
 
@@ -105,11 +105,10 @@ func New(cfg Config) (*Parent, error) {
 	case len(cfg.Args) == 0:
 		return nil, errors.New("child: Args is empty")
 	}
-	settings, err := json.Marshal(cfg.Settings)
-	if err != nil {
+	if _, err := json.Marshal(cfg.Settings); err != nil {
 		return nil, fmt.Errorf("child: settings: %w", err)
 	}
-	p := &Parent{cfg: cfg, log: w.Logger, slots: w.Slots, settings: settings, suspects: make(chan struct{}, 1)}
+	p := &Parent{cfg: cfg, log: w.Logger, slots: w.Slots, suspects: make(chan struct{}, 1)}
 	if p.log == nil {
 		p.log = slog.Default()
 	}
@@ -179,9 +178,13 @@ func (p *Parent) once(ctx context.Context) *Crash {
 // mainSpec says what the child that runs the guests is to be.
 func (p *Parent) mainSpec() spec {
 	w := p.cfg.Worker
+	settings, err := json.Marshal(p.cfg.Settings) // as they are now
+	if err != nil {
+		p.log.Error("child: settings cannot be encoded any longer", "err", err)
+	}
 	return spec{
 		ID: w.ID, Node: w.Node, Dir: w.Dir, Slots: p.slots, DrainTime: w.DrainTime, CloseTime: w.CloseTime, PrepareWorkers: w.PrepareWorkers,
-		Isolates: p.cfg.AloneDir != "", Settings: p.settings,
+		Isolates: p.cfg.AloneDir != "", Settings: settings,
 	}
 }
 
