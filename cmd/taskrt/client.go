@@ -116,6 +116,7 @@ func quietLogSettings(c *cli.Context) (guests.LogSettings, error) {
 }
 
 func readLogSettings(c *cli.Context, level string) (s guests.LogSettings, err error) {
+	s.Level = new(slog.LevelVar)
 	if err := s.Level.UnmarshalText([]byte(level)); err != nil {
 		return s, usagef(c, "--log-level must be debug, info, warn or error, not %q", level)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/devsecret"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
 	"github.com/taskrt/taskrt/internal/durable"
 )
@@ -83,8 +84,8 @@ func (p *program) dev(c *cli.Context) error {
 		return keyError(c, err)
 	}
 	// The nodes share compiled modules: one node compiles when it checks an upload, and the others only load.
-	config.cache, config.join, config.expect, config.log, config.logSettings = filepath.Join(dir, "wasm-cache"), addrs, n, log, logging
-	config.ports = n
+	config.Cache, config.Join, config.Expect, config.Log, config.LogSettings = filepath.Join(dir, "wasm-cache"), addrs, n, log, logging
+	config.Ports = n
 	for i := range n {
 		http, err := nthAddress(c.String("http"), i)
 		if err != nil {
@@ -95,8 +96,8 @@ func (p *program) dev(c *cli.Context) error {
 		if err != nil {
 			return keyError(c, errors.Join(err, d.stop()))
 		}
-		config.id, config.dir, config.http, config.raft, config.raftOn, config.keys = id, filepath.Join(dir, id), http, addrs[i], listeners[i], own
-		m, err := openMember(config)
+		config.ID, config.Dir, config.HTTP, config.Raft, config.RaftOn, config.Keys = id, filepath.Join(dir, id), http, addrs[i], listeners[i], own
+		m, err := member.Open(config)
 		if err != nil {
 			return &exitError{exitStart, errors.Join(err, d.stop())}
 		}
@@ -129,9 +130,9 @@ func devSecure(c *cli.Context) (secure bool, err error) {
 // devRun prints the ready line when every node is ready, and waits for the end.
 func (p *program) devRun(ctx context.Context, d *devCluster) error {
 	if d.waitReady(ctx) {
-		_ = p.stdout.Printf("ready %s\n", d.members[0].url) // a reader who has closed it needs no line
+		_ = p.stdout.Printf("ready %s\n", d.members[0].URL) // a reader who has closed it needs no line
 		if d.secret != nil {
-			_ = p.stdout.Printf("%s\n", d.secret.Use(d.members[0].url))
+			_ = p.stdout.Printf("%s\n", d.secret.Use(d.members[0].URL))
 		}
 		select {
 		case <-ctx.Done():
@@ -145,7 +146,7 @@ func (p *program) devRun(ctx context.Context, d *devCluster) error {
 type devCluster struct {
 	log     *slog.Logger
 	secret  *devsecret.Secret // nil: the cluster is open
-	members []*member
+	members []*member.Member
 	stops   []context.CancelFunc
 	wg      sync.WaitGroup
 	failed  chan struct{} // closed when a member ends by itself
@@ -155,14 +156,14 @@ type devCluster struct {
 }
 
 // add runs a member until stop.
-func (d *devCluster) add(ctx context.Context, m *member) {
+func (d *devCluster) add(ctx context.Context, m *member.Member) {
 	if d.failed == nil {
 		d.failed = make(chan struct{})
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	d.members, d.stops = append(d.members, m), append(d.stops, stop)
 	d.wg.Go(func() {
-		err := m.run(ctx)
+		err := m.Run(ctx)
 		d.mu.Lock()
 		d.errs = append(d.errs, err)
 		d.mu.Unlock()
@@ -187,7 +188,7 @@ func (d *devCluster) waitReady(ctx context.Context) bool {
 	for {
 		ready := true
 		for _, m := range d.members {
-			ready = ready && m.node.Ready(ctx) == nil
+			ready = ready && m.Node.Ready(ctx) == nil
 		}
 		if ready {
 			return true

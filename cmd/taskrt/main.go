@@ -36,6 +36,7 @@ func main() {
 
 // program is what every command is given.
 type program struct {
+	args   []string // the command line
 	stdin  io.Reader
 	stdout *terminal.Output
 	stderr *terminal.Output
@@ -43,7 +44,7 @@ type program struct {
 
 // run is the whole program; the result is the exit code (SPEC section 12).
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{stdin: stdin, stdout: terminal.New(stdout), stderr: terminal.New(stderr)}
+	p := &program{args: args, stdin: stdin, stdout: terminal.New(stdout), stderr: terminal.New(stderr)}
 	app := p.app()
 	err := func() error {
 		ordered, err := cmdline.Arrange(app, args)

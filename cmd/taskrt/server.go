@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -10,9 +11,11 @@ import (
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
-	"github.com/taskrt/taskrt/internal/mux"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/supervisor"
 	"github.com/taskrt/taskrt/node"
+	"github.com/taskrt/taskrt/runtime/grants"
 )
 
 func (p *program) serverCommand() *cli.Command {
@@ -37,77 +40,76 @@ func (p *program) serverCommand() *cli.Command {
 			runLogFlag(),
 			capabilitiesFlag(""),
 			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and tokens"),
+			boolFlag("server", "check", "only check flags, files, directory and ports as a start would; start nothing, change nothing"),
 		}, slices.Concat(keys.Flags(trustFlag), keys.PairFlags(trustFlag), maintenanceFlags())...),
 		Action: p.server,
 	}
 }
 
 func (p *program) server(c *cli.Context) error {
-	logging, err := readLogSettings(c, c.String("log-level"))
+	config, err := readServer(p, c)
 	if err != nil {
 		return err
 	}
-	log := p.openLog(logging)
-	config, err := serverConfig(c)
+	if c.Bool("check") {
+		return checkServer(p, config)
+	}
+	again, stop := hangups()
+	defer stop()
+	s, err := supervisor.Open(config.Log)
 	if err != nil {
-		return err
+		return usagef(c, "%w", err)
 	}
-	config.log, config.logSettings = log, logging
-	if config.keys, err = keys.Open(c, mux.Node, config.id, log); err != nil {
-		return keyError(c, err)
-	}
-	if config.pair, err = keys.OpenPair(c); err != nil {
-		return keyError(c, err)
-	}
-	runs, err := guests.OpenRunLog(c.String("run-log"), log)
+	runs, err := guests.OpenRunLog(c.String("run-log"), config.Log)
 	if err != nil {
 		return usagef(c, "%w", err)
 	}
 	defer runs.Close()
-	config.runs = runs
-	m, err := openMember(config)
+	config.Runs = runs
+	m, err := member.Open(config.Config)
 	if err != nil {
 		return &exitError{exitStart, err}
 	}
 	// The line comes at once, not when there is a leader: whoever starts the nodes of a cluster one by one waits for
 	// it.
-	_ = p.stdout.Printf("ready %s\n", m.url) // a reader who has closed it needs no line
-	return stopped(m.run(c.Context))
+	_ = p.stdout.Printf("ready %s\n", m.URL) // a reader who has closed it needs no line
+	return stopped(serveSupervised(c.Context, p, m, config, s, again))
 }
 
 // sharedConfig reads the flags that a server and the nodes of dev share.
-func sharedConfig(c *cli.Context) (config memberConfig, err error) {
+func sharedConfig(c *cli.Context) (config member.Config, err error) {
 	if err := keys.HideToken(); err != nil { // whose shell uses the cluster may have it
 		return config, err
 	}
-	config.slots = c.Int("worker-slots")
-	if config.ttl, err = sessionTTL(c); err != nil {
+	config.Slots, config.Metrics = c.Int("worker-slots"), metricsConfig(nil)
+	if config.TTL, err = sessionTTL(c); err != nil {
 		return config, err
 	}
-	if config.hosts, err = readHosts(c); err != nil {
+	if config.Hosts, err = readHosts(c); err != nil {
 		return config, err
 	}
-	if config.worker, err = readWorker(c); err != nil {
+	if config.Worker, err = readWorker(c); err != nil {
 		return config, err
 	}
-	if config.logStore, err = readLogStore(c); err != nil {
+	if config.LogStore, err = readLogStore(c); err != nil {
 		return config, err
 	}
-	if config.maintain, err = maintenanceConfig(c); err != nil {
+	if config.Maintain, err = maintenanceConfig(c); err != nil {
 		return config, err
 	}
-	config.grants, err = readGrants(c)
+	granted, err := readGrants(c)
+	config.Grants = cmp.Or(granted, &grants.Grants{}) // which can be replaced
 	return config, err
 }
 
-func serverConfig(c *cli.Context) (memberConfig, error) {
+func serverConfig(c *cli.Context) (member.Config, error) {
 	config, err := sharedConfig(c)
 	if err != nil {
 		return config, err
 	}
-	config.id, config.dir, config.http, config.raft = c.String("id"), c.String("dir"), c.String("http"), c.String("raft")
-	config.join, config.expect = splitList(c.String("join")), c.Int("bootstrap-expect")
-	config.holdLevel, config.asNewDisk = c.Bool("hold-feature-level"), c.Bool("as-new-disk")
+	config.ID, config.Dir, config.HTTP, config.Raft = c.String("id"), c.String("dir"), c.String("http"), c.String("raft")
+	config.Join, config.Expect = splitList(c.String("join")), c.Int("bootstrap-expect")
+	config.HoldLevel, config.AsNewDisk = c.Bool("hold-feature-level"), c.Bool("as-new-disk")
 	for _, required := range []string{"id", "dir"} {
 		if c.String(required) == "" {
 			return config, usagef(c, "--%s is required", required)
@@ -116,19 +118,19 @@ func serverConfig(c *cli.Context) (memberConfig, error) {
 	if err := checkPorts(c); err != nil {
 		return config, err
 	}
-	config.httpAs, config.raftAs = c.String("http-advertise"), c.String("raft-advertise")
-	err = errors.Join(ports.CheckJoin(config.join), ports.CheckAdvertised("raft", config.raft, config.raftAs))
-	if err == nil && config.httpAs != "" {
-		err = ports.CheckAdvertised("http", config.http, config.httpAs)
+	config.HTTPAs, config.RaftAs = c.String("http-advertise"), c.String("raft-advertise")
+	err = errors.Join(ports.CheckJoin(config.Join), ports.CheckAdvertised("raft", config.Raft, config.RaftAs))
+	if err == nil && config.HTTPAs != "" {
+		err = ports.CheckAdvertised("http", config.HTTP, config.HTTPAs)
 	}
 	if err != nil {
 		return config, usagef(c, "%w", err)
 	}
-	if config.slots < 0 || config.expect < 0 {
+	if config.Slots < 0 || config.Expect < 0 {
 		return config, usagef(c, "--worker-slots and --bootstrap-expect must not be negative")
 	}
-	if !c.IsSet("bootstrap-expect") && len(config.join) == 0 {
-		config.expect = 1
+	if !c.IsSet("bootstrap-expect") && len(config.Join) == 0 {
+		config.Expect = 1
 	}
 	return config, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/lone"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
@@ -52,7 +53,7 @@ func (p *program) worker(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if kind == workerNone {
+	if kind == member.None {
 		return usagef(c, "--worker none leaves a worker nothing to do: say process or inline")
 	}
 	own, err := keys.Open(c, mux.Worker, c.String("id"), log)
@@ -80,7 +81,7 @@ func (p *program) worker(c *cli.Context) error {
 	}
 	defer runs.Close()
 	w := lone.Worker{
-		ID: c.String("id"), Dir: c.String("dir"), Slots: c.Int("worker-slots"), Nodes: nodes, Inline: kind == workerInline, Grants: granted, Runs: runs,
+		ID: c.String("id"), Dir: c.String("dir"), Slots: c.Int("worker-slots"), Nodes: nodes, Inline: kind == member.Inline, Grants: granted, Runs: runs,
 		Settings: guests.Settings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache")},
 		Metrics:  metrics.New(metricsConfig(log)), Listener: listener, Door: door, Logger: log,
 	}
@@ -126,21 +127,14 @@ func stopped(err error) error {
 	return &exitError{exitStopped, err}
 }
 
-// Where a server's tasks run.
-const (
-	workerChild  = "process"
-	workerInline = "inline"
-	workerNone   = "none"
-)
-
 func workerFlag(cmd string) cli.Flag {
-	return stringFlag(cmd, "worker", workerChild, "where tasks run: process (a child of this one), inline (in this one: a task can end the node), or none")
+	return stringFlag(cmd, "worker", member.Child, "where tasks run: process (a child of this one), inline (in this one: a task can end the node), or none")
 }
 
 // readWorker reads the flag.
 func readWorker(c *cli.Context) (string, error) {
 	switch kind := c.String("worker"); kind {
-	case workerChild, workerInline, workerNone:
+	case member.Child, member.Inline, member.None:
 		return kind, nil
 	default:
 		return "", usagef(c, "--worker must be process, inline or none, not %q", kind)

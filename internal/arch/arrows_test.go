@@ -15,8 +15,6 @@ var arrows = map[string][]string{
 	"api":    {"api/internal/scan", "task", "task/blobs", "internal/clip", "internal/jsontext"},
 	"backup": {"task", "task/wire"},
 
-	"backup/sealed": {},
-
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
 	"raftstore": {"raftstore/change", "raftstore/digests", "raftstore/guard", "raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "raftstore/throttle", "task", "task/roster", "task/wire", "internal/discover", "internal/idle", "internal/lateness", "internal/mux", "raftstore/snapfile"},
@@ -27,8 +25,8 @@ var arrows = map[string][]string{
 	"node":      {".", "api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
-		"abi", "api", "api/auth", "api/children", "api/client", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall", "api/membership",
+		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
+		"abi", "api", "api/auth", "api/children", "api/client", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/terminal", "internal/wall", "api/membership",
 	},
 
 	"cmd/taskrt/internal/cmdline":   {},
@@ -44,7 +42,8 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/reach":     {"cmd/taskrt/internal/contexts", "cmd/taskrt/internal/keys", "api", "api/client", "trust"},
 	"cmd/taskrt/internal/ports":     {"internal/discover"},
 	"cmd/taskrt/internal/scaffold":  {"plugins/sdk"},
-	"cmd/taskrt/internal/show":      {"api", "api/auth", "api/membership", "internal/bench", "internal/terminal", "internal/wall"},
+
+	"cmd/taskrt/internal/show": {"api", "api/auth", "api/membership", "internal/bench", "internal/terminal", "internal/wall"},
 
 	"api/auth":           {"api", "task/access"},
 	"api/membership":     {"api"},
@@ -198,22 +197,27 @@ var arrows = map[string][]string{
 	"testdata/wasm/bench/*": {},
 
 	// Programs to read: they know the product by its HTTP contract alone, or by the packages made for them.
-	"examples/*":                    {},
-	"examples/external/go":          {"api/client", "extworker", "trust"},
-	"internal/lateness":             {},
-	"cmd/taskrt/internal/atrest":    {"blob", "cmd/taskrt/internal/cmdline", "raftstore/home", "raftstore/logstore", "raftstore/refound", "internal/terminal"},
-	"raftstore/snapfile":            {"task", "task/wire"},
-	"raftstore/refound":             {"raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/snapfile", "task", "task/roster", "task/wire"},
-	"internal/corpus":               {},
-	"internal/corpus/make":          {"internal/built", "internal/corpus", "internal/idle", "internal/leash", "internal/trio", "raftstore/logstore"},
-	"api/snapshot":                  {"api"},
-	"api/server/ranges":             {"api"},
-	"node/saving":                   {"api", "api/snapshot", "backup", "blob", "task", "task/wire", "internal/idle"},
-	"cmd/taskrt/internal/snapshots": {"api", "api/client", "api/snapshot", "backup", "backup/sealed", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/show", "cmd/taskrt/internal/whole", "internal/terminal", "node/restoring", "raftstore/logstore"},
-	"cmd/taskrt/internal/whole":     {"internal/durable"},
-	"node/restoring":                {"backup", "blob", "internal/durable", "raftstore/logstore", "raftstore/members", "raftstore/refound", "task"},
-	"raftstore/home":                {"raftstore/logstore", "internal/birth", "internal/durable"},
-	"internal/birth":                {},
+	"examples/*":                     {},
+	"examples/external/go":           {"api/client", "extworker", "trust"},
+	"internal/lateness":              {},
+	"cmd/taskrt/internal/atrest":     {"blob", "cmd/taskrt/internal/cmdline", "raftstore/home", "raftstore/logstore", "raftstore/refound", "internal/terminal"},
+	"raftstore/snapfile":             {"task", "task/wire"},
+	"raftstore/refound":              {"raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/snapfile", "task", "task/roster", "task/wire"},
+	"internal/corpus":                {},
+	"internal/corpus/make":           {"internal/built", "internal/corpus", "internal/idle", "internal/leash", "internal/trio", "raftstore/logstore"},
+	"api/snapshot":                   {"api"},
+	"api/server/ranges":              {"api"},
+	"node/saving":                    {"api", "api/snapshot", "backup", "blob", "task", "task/wire", "internal/idle"},
+	"cmd/taskrt/internal/snapshots":  {"api", "api/client", "api/snapshot", "backup", "backup/sealed", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/show", "cmd/taskrt/internal/whole", "internal/terminal", "node/restoring", "raftstore/logstore"},
+	"cmd/taskrt/internal/whole":      {"internal/durable"},
+	"node/restoring":                 {"backup", "blob", "internal/durable", "raftstore/logstore", "raftstore/members", "raftstore/refound", "task"},
+	"raftstore/home":                 {"raftstore/logstore", "internal/birth", "internal/durable"},
+	"internal/birth":                 {},
+	"backup/sealed":                  {},
+	"cmd/taskrt/internal/settings":   {},
+	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux"},
+	"cmd/taskrt/internal/preflight":  {"node", "raftstore/logstore"},
+	"cmd/taskrt/internal/supervisor": {},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
@@ -229,7 +233,6 @@ var thirdParty = map[string][]string{
 	"api/server":               {"golang.org/x/sync", "github.com/google/jsonschema-go"},
 	"api/apitest":              {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"backup":                   {"github.com/klauspost/compress"},
-	"backup/sealed":            {"filippo.io/age"},
 	"blob":                     {"golang.org/x/sync"},
 	"api/server/lobby":         {"golang.org/x/sys"},
 	"cmd/taskrt":               {"github.com/urfave/cli/v2"},
@@ -271,14 +274,18 @@ var thirdParty = map[string][]string{
 	"node/access":          {"golang.org/x/time"},
 	"node/signin":          {"github.com/coreos/go-oidc/v3", "golang.org/x/time"},
 
-	"cmd/taskrt/internal/login":     {"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"},
-	"internal/lateness":             {"golang.org/x/sys"},
-	"raftstore/refound":             {"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"},
-	"cmd/taskrt/internal/atrest":    {"github.com/hashicorp/raft", "github.com/urfave/cli/v2"},
-	"internal/corpus/make":          {"github.com/hashicorp/raft"},
-	"node/saving":                   {"github.com/google/uuid", "golang.org/x/time"},
-	"cmd/taskrt/internal/snapshots": {"github.com/urfave/cli/v2", "filippo.io/age"},
-	"internal/birth":                {"golang.org/x/sys"},
+	"cmd/taskrt/internal/login":      {"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"},
+	"internal/lateness":              {"golang.org/x/sys"},
+	"raftstore/refound":              {"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"},
+	"cmd/taskrt/internal/atrest":     {"github.com/hashicorp/raft", "github.com/urfave/cli/v2"},
+	"internal/corpus/make":           {"github.com/hashicorp/raft"},
+	"node/saving":                    {"github.com/google/uuid", "golang.org/x/time"},
+	"cmd/taskrt/internal/snapshots":  {"github.com/urfave/cli/v2", "filippo.io/age"},
+	"internal/birth":                 {"golang.org/x/sys"},
+	"backup/sealed":                  {"filippo.io/age"},
+	"cmd/taskrt/internal/settings":   {"github.com/urfave/cli/v2"},
+	"cmd/taskrt/internal/preflight":  {"golang.org/x/sys"},
+	"cmd/taskrt/internal/supervisor": {"github.com/coreos/go-systemd/v22", "golang.org/x/sys"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

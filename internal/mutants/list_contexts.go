@@ -42,4 +42,24 @@ var contextsMutants = []mutant{
 		Name: "client-revokes-once", Dir: "api/client", In: "Access.RevokeToken", Old: `r.maybe && api.CodeOf`, New: `!r.maybe && api.CodeOf`,
 		Pkg: "./api/client", Run: "TestAccessIsSentAgain$", Why: "A4: a token that was revoked would be reported as none",
 	},
+	{
+		Name: "alive-is-ready", Dir: "node", In: "Node.Alive", Old: `err != nil && ctx.Err() != nil {`, New: `err != nil {`,
+		Pkg: "./node", Run: "TestAliveIsLessThanReady$", Why: "C10: a watchdog would start a node again and again because its disk is full",
+	},
+	{
+		Name: "alive-whatever-the-disk", Dir: "node", In: "Node.Alive", Old: `err != nil && ctx.Err() != nil {`, New: `false && err != nil {`,
+		Pkg: "./node", Run: "TestAliveIsLessThanReady$", Why: "C10: a node whose disk hangs would never be started again",
+	},
+	{
+		Name: "watchdog-fed-blindly", Dir: "cmd/taskrt/internal/supervisor", In: "Supervisor.Watch", Old: `err := isAlive.answer(ctx, every, errHangs)`, New: `_ = errHangs; err := isAlive.answer(ctx, every, nil)`,
+		Pkg: "./cmd/taskrt/internal/supervisor", Run: "TestWatchdogIsFedByHealth$", Why: "C10: a process that hangs would feed its watchdog",
+	},
+	{
+		Name: "reload-half", Dir: "cmd/taskrt", In: "reloadServer", Old: `running.Grants.Replace(said.Grants)`, New: ``,
+		Pkg: "./cmd/taskrt", Run: "TestSupervised$", Why: "B6: what an operator grants or takes back would count from the next start on, and the log would say that it was read",
+	},
+	{
+		Name: "check-any-format", Dir: "raftstore/logstore", In: "Check", Old: `if err := sameKind(dir, found, kind); err != nil {`, New: `if err := sameKind(dir, found, kind); err != nil && found == "" {`,
+		Pkg: "./cmd/taskrt", Run: "TestServerCheck$", Why: "C9: a check would pass what the start refuses",
+	},
 }

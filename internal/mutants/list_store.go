@@ -154,7 +154,7 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore/guard", Run: "TestAgreeAtStart$", Why: "a node would start without entries that it acknowledged (T6)"},
 
 	// The formats of the log.
-	{Name: "logstore-other-format", Dir: "raftstore/logstore", In: "Open", Old: "if found != \"\" && found != kind {", New: `if found != "" && found != kind && kind == "" {`,
+	{Name: "logstore-other-format", Dir: "raftstore/logstore", In: "sameKind", Old: "if found != \"\" && found != kind {", New: `if found != "" && found != kind && kind == "" {`,
 		Pkg: "./raftstore/logstore", Run: "TestOtherKind$", Why: "a node would start with an empty log beside its full one (T6)"},
 	{Name: "logstore-empty-beside-full", Dir: "raftstore/logstore", In: "removeOldWAL", Old: "if last == 0 && term == 0 {", New: "if last == 0 && term > 0 {",
 		Pkg: "./raftstore/logstore", Run: "TestMissing$", Why: "an empty file would take the place of the log, and remove it (T6)"},

@@ -24,18 +24,16 @@ const formerSuffix = ".former"
 // promised something is refused, because it may lack what was promised since. If asNewDisk, it is put aside instead, and an empty one takes its
 // place; aside says where it is.
 func Open(dir string, asNewDisk bool) (lock *os.File, aside string, err error) {
-	lock, copied, err := look(dir)
+	lock, isCopy, err := look(dir)
 	if err != nil {
 		return nil, "", err
 	}
-	if !copied {
+	if !isCopy {
 		return lock, "", nil
 	}
 	lock.Close()
 	if !asNewDisk {
-		return nil, "", fmt.Errorf("%w: %s was copied, or restored from a backup, and may lack what its node has promised since. While the others have a majority, "+
-			"start with --as-new-disk, or with an empty --dir: the node gets everything from them. If this is the node's only directory, because it was moved, "+
-			"`taskrt cluster moved` says so. If the majority is lost, `taskrt cluster recover` founds a new cluster of it", ErrCopied, dir)
+		return nil, "", copied(dir)
 	}
 	aside = dir + formerSuffix
 	if _, err := os.Lstat(aside); err == nil {
@@ -46,6 +44,38 @@ func Open(dir string, asNewDisk bool) (lock *os.File, aside string, err error) {
 	}
 	lock, _, err = look(dir)
 	return lock, aside, err
+}
+
+// copied is the refusal of a directory.
+func copied(dir string) error {
+	return fmt.Errorf("%w: %s was copied, or restored from a backup, and may lack what its node has promised since. While the others have a majority, "+
+		"start with --as-new-disk, or with an empty --dir: the node gets everything from them. If this is the node's only directory, because it was moved, "+
+		"`taskrt cluster moved` says so. If the majority is lost, `taskrt cluster recover` founds a new cluster of it", ErrCopied, dir)
+}
+
+// Check returns the error that Open would return for a directory that is a copy. It changes nothing.
+func Check(dir string) error {
+	of, err := os.ReadFile(filepath.Join(dir, boundFile))
+	if errors.Is(err, fs.ErrNotExist) { // no node has started here
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("raftstore: %w", err)
+	}
+	lock, err := os.Open(filepath.Join(dir, logstore.LockFile))
+	if errors.Is(err, fs.ErrNotExist) { // whoever copied it has left the lock out
+		return copied(dir)
+	} else if err != nil {
+		return fmt.Errorf("raftstore: %w", err)
+	}
+	defer lock.Close()
+	mark, err := birth.Of(lock)
+	if err != nil {
+		return fmt.Errorf("raftstore: %w", err)
+	}
+	if strings.TrimSpace(string(of)) != string(mark) {
+		return copied(dir)
+	}
+	return nil
 }
 
 // Moved says that a copied directory is the only one of its node: the original is gone. It reports whether the directory was a copy.

@@ -76,11 +76,11 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// The names in a directory.
+// The names in a directory. LockFile is the one that is locked.
 const (
 	boltFile = "raft.db"
 	walDir   = "wal"
-	lockFile = "lock"
+	LockFile = "lock"
 	newBolt  = "raft.db.new" // not whole yet
 	newWAL   = "wal.new"
 )
@@ -187,7 +187,7 @@ func Check(dir string, kind Kind) error {
 	if err := sameKind(dir, found, kind); err != nil {
 		return err
 	}
-	lock, err := os.Open(filepath.Join(dir, lockFile))
+	lock, err := os.Open(filepath.Join(dir, LockFile))
 	if errors.Is(err, fs.ErrNotExist) { // nobody has ever had it open
 		return nil
 	} else if err != nil {
@@ -269,7 +269,7 @@ const lockPatience = 2 * time.Second
 
 // Lock keeps other processes out of a directory until the file is closed.
 func Lock(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -162,9 +162,9 @@ func parts(m child.Means) (child.Parts, error) {
 	return p, nil
 }
 
-// LogSettings is how a log is written.
+// LogSettings is how a log is written. The level may be changed while it is written; a process that is started later begins with the level that holds then.
 type LogSettings struct {
-	Level slog.Level
+	Level *slog.LevelVar
 	JSON  bool
 }
 
