@@ -36,7 +36,9 @@ func (d *disk) watched(f func() error) (took time.Duration, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	w := &watch{d: d, begun: time.Now(), late: d.late(), thread: d.thread()}
+	w.mu.Lock() // look needs the timer
 	w.timer = time.AfterFunc(min(d.slow, d.timeout)/2, w.look)
+	w.mu.Unlock()
 	d.mu.Lock()
 	d.writing[w] = struct{}{}
 	d.mu.Unlock()
