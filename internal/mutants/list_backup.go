@@ -57,5 +57,5 @@ var backupMutants = []mutant{
 	{Name: "restore-keeps-tokens", Dir: "node/restoring", In: "Plan.found", Old: "DropTokens: p.DropTokens,", New: "DropTokens: false,",
 		Pkg: "./node/restoring", Run: "TestRestore$", Why: "C8: tokens would hold that the operator wanted dropped"},
 	{Name: "backup-plain-all-the-same", Dir: "cmd/taskrt/internal/snapshots", In: "receive", Old: "if len(keys) > 0 {", New: "if len(keys) > 9 {",
-		Pkg: "./cmd/taskrt", Run: "TestScripts$/snapshot", Why: "C8: a backup that was to be encrypted would lie about in the open"},
+		Pkg: "./cmd/taskrt/internal/snapshots", Run: "TestSave$", Why: "C8: a backup that was to be encrypted would lie about in the open"},
 }
