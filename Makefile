@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist dist-check demo test race short fuzz sim mutants soak linear maintain purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build dist dist-check demo test race short fuzz sim mutants soak linear maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ corpus: ## what a version writes, for the tests of all later ones: make corpus V
 
 maintain: ## maintenance beside live load, time and latency: make maintain TASKS=1000000 BLOBS=100000
 	$(GO) test ./internal/maintbench -run '^$$' -bench Maintenance -benchtime 1x -timeout 4h -tasks $(or $(TASKS),1000000) -blobs $(or $(BLOBS),100000) $(MAINTAIN)
+
+backup: ## a backup beside live load, time and latency: make backup TASKS=1000000 SPARSE=320 (files of 32 MiB with holes)
+	$(GO) test ./internal/maintbench -run '^$$' -bench Backup -benchtime 1x -timeout 4h -tasks $(or $(TASKS),1000000) -blobs 0 -sparse $(or $(SPARSE),320)
 
 purge: ## purge a namespace of a million tasks beside live work: make purge N=1000000
 	$(GO) test ./internal/clustertest -run '^TestPurgeBesideLiveWork$$' -count 1 -v -purge=$(or $(N),1000000) -timeout 60m

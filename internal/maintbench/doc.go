@@ -1,2 +1,2 @@
-// Package maintbench measures what a run of maintenance costs users who use the cluster meanwhile: `make maintain`.
+// Package maintbench measures what a run of maintenance, or a backup, costs users who use the cluster meanwhile: `make maintain`, `make backup`.
 package maintbench
