@@ -119,6 +119,7 @@ func TestSlowWhileItLasts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
+		d.thread = func() thread { return idler{begun: time.Now()} }
 		done := make(chan error)
 		go func() { done <- d.StoreLog(&raft.Log{Index: 1}) }()
 		<-time.After(1500 * time.Millisecond)
