@@ -1,9 +1,11 @@
 package lone
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -25,6 +27,8 @@ type Directory struct {
 	urls []string // as given, then as learned
 	raft []string // node-to-node addresses
 	told string   // where a node that does not lead saw the leader; used once
+
+	id string // of the cluster that answered first: no other one is asked, or believed (SPEC C2)
 }
 
 var _ worker.Dialer = (*Directory)(nil)
@@ -51,16 +55,16 @@ func (d *Directory) check(urls ...string) error {
 	if d.trust.Tokens != nil {
 		token = client.StaticToken("some token")
 	}
-	c, err := d.client(urls, token)
+	c, err := d.client(urls, "", token)
 	if err == nil {
 		c.Close()
 	}
 	return err
 }
 
-func (d *Directory) client(urls []string, token func() (string, error)) (*client.Client, error) {
+func (d *Directory) client(urls []string, id string, token func() (string, error)) (*client.Client, error) {
 	// The worker tries again by itself, so one round is enough.
-	return client.New(client.Config{URLs: urls, RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second, TLS: d.trust.TLS, Token: token})
+	return client.New(client.Config{URLs: urls, RetryFor: time.Millisecond, AttemptTimeout: 5 * time.Second, TLS: d.trust.TLS, Token: token, Cluster: id})
 }
 
 // Dial implements worker.Dialer.
@@ -130,14 +134,27 @@ func (d *Directory) cluster(ctx context.Context) (*api.Cluster, error) {
 
 func (d *Directory) ask(ctx context.Context, token func() (string, error)) (*api.Cluster, error) {
 	d.mu.Lock()
-	urls := slices.Clone(d.urls)
+	urls, id := slices.Clone(d.urls), d.id
 	d.mu.Unlock()
-	c, err := d.client(urls, token)
+	c, err := d.client(urls, id, token)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	return c.Cluster(ctx)
+	ctx, meta := api.WithMeta(ctx)
+	cluster, err := c.Cluster(ctx)
+	switch {
+	case api.CodeOf(err) == api.CodeOtherCluster:
+		return nil, fmt.Errorf("%w: a worker that shall work for it is started again", err)
+	case err != nil:
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.id = cmp.Or(d.id, meta.Cluster()); d.id != meta.Cluster() { // another goroutine has met another cluster
+		return nil, errNoLeader
+	}
+	return cluster, nil
 }
 
 func (d *Directory) learn(c *api.Cluster) {

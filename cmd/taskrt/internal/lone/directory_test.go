@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
@@ -57,5 +58,32 @@ func TestTokensStayPrivate(t *testing.T) {
 		if want := []string{url, "https://192.0.2.2:7070", "http://[::1]:7070"}; !slices.Equal(d.urls, want) {
 			t.Errorf("learned %v", d.urls)
 		}
+	}
+}
+
+// TestClusterIsPinned: a worker that has found its cluster asks, and believes, no other one at the same addresses (SPEC C2).
+func TestClusterIsPinned(t *testing.T) {
+	id, asked := "first", ""
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Header.Get("Taskrt-Cluster")
+		w.Header().Set("Taskrt-Cluster", id)
+		_, _ = w.Write([]byte(`{"leader":"n1","nodes":[{"id":"n1","raft":"192.0.2.1:7170"}]}`))
+	}))
+	defer node.Close()
+	d, err := NewDirectory([]string{node.URL}, Trust{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if addr, err := d.leader(t.Context()); addr != "192.0.2.1:7170" || err != nil {
+			t.Fatalf("%q, %v", addr, err)
+		}
+	}
+	if asked != "first" {
+		t.Errorf("the second question is for cluster %q", asked)
+	}
+	id = "second"
+	if addr, err := d.leader(t.Context()); api.CodeOf(err) != api.CodeOtherCluster || !strings.Contains(err.Error(), "started again") {
+		t.Errorf("another cluster: %q, %v", addr, err)
 	}
 }
