@@ -161,6 +161,7 @@ func (s *Store) guardConfig(lock *os.File) guard.Config {
 		Dir: c.Dir, Lock: lock, Identity: s.identity, Net: c.Net, Where: s.book.Where,
 		LogStore: c.LogStore, LogSegmentBytes: c.LogSegmentBytes, DiskSlow: c.DiskSlow, DiskTimeout: c.DiskTimeout, RPCTimeout: c.RPCTimeout, CommitPause: c.CommitPause,
 		Late: c.late.Total, Slow: func() { wake(s.slow) }, Fail: s.fail, Readable: readable, Logger: c.Logger, WrapDisk: c.wrapDisk,
+		Start: s.book.Me().Start, Holds: s.book.Holds, KnowsStarts: s.book.KnowsStarts,
 	}
 }
 
@@ -169,7 +170,9 @@ func (s *Store) membersConfig() members.Config {
 	return members.Config{
 		Join: c.Join, Resolver: c.Resolver, BootstrapExpect: c.BootstrapExpect, HeartbeatTimeout: c.HeartbeatTimeout, RPCTimeout: c.RPCTimeout, LevelAfter: c.LevelAfter,
 		Dial: c.Net, Logger: c.Logger,
-		Gone: rules{s}.gone, Level: s.Level, Health: s.health, Ended: s.quits,
+		Admit: func() { s.raft.Admit() }, Confirmed: func(id, start string) { s.raft.Confirmed(id, start) },
+		Shorter: func(id string, term, last uint64) string { return s.raft.Shorter(id, term, last) },
+		Gone:    rules{s}.gone, Level: s.Level, Health: s.health, Ended: s.quits,
 		Fail: s.fail, FailDisk: func(err error) { s.fail(fmt.Errorf("%w: %w", ErrDiskFailed, err)) },
 	}
 }

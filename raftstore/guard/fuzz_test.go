@@ -28,7 +28,9 @@ func FuzzGreet(f *testing.F) {
 			far.Close()
 			sent <- n
 		}()
-		err := (&streamLayer{self: self}).greet(near)
+		l := &streamLayer{self: self, conns: map[net.Conn]with{}, holders: newHolders(&Config{Identity: self})}
+		c, _ := l.track(near, with{})
+		err := l.greet(c)
 		close(greeted)
 		if (err == nil) != meant {
 			t.Errorf("%q: %v", said, err)

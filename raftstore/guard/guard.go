@@ -27,6 +27,10 @@ type Config struct {
 	Net      mux.Network
 	Where    func(identity string) (addr string, ok bool) // where a member lives now
 
+	Start       string                            // of this process (SPEC C7)
+	Holds       func(identity, start string) bool // a start was confirmed last, or none was; nil: nobody looks after starts
+	KnowsStarts func(identity string) bool        // the build of a node knows of starts
+
 	LogStore        logstore.Kind // "": bolt
 	LogSegmentBytes int           // of a file of the WAL format; 0: the format's default
 	DiskSlow        time.Duration // a write that takes longer costs the leadership
@@ -179,6 +183,15 @@ func (r *Raft) Slow() bool { return r.disk.isSlow() }
 
 // Health returns the state of the log's disk.
 func (r *Raft) Health() DiskHealth { return r.disk.Health() }
+
+// ConfigurationIndex returns the index of the latest configuration.
+func (r *Raft) ConfigurationIndex() uint64 {
+	f := r.opened.Load().GetConfiguration()
+	if f.Error() != nil {
+		return 0
+	}
+	return f.Index()
+}
 
 // LogEnd returns the end of this node's log, or of its snapshot if that is later.
 func (r *Raft) LogEnd() (term, index uint64) {

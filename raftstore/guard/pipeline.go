@@ -13,7 +13,9 @@ func (t transport) AppendEntriesPipeline(id raft.ServerID, target raft.ServerAdd
 	if err != nil {
 		return nil, err
 	}
-	return newPipeline(p, t.commits, t.durable, t.yields.leads), nil
+	return newPipeline(p, t.commits, t.durable, t.yields.leads, func(req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) {
+		t.layer.holders.answered(target, req, resp)
+	}), nil
 }
 
 // commits tells the pipelines of a leader how far its log is committed.
@@ -69,22 +71,23 @@ func (c *commits) remove(p *pipeline) {
 // CommitTimeout: a short one keeps an idle leader busy, a long one lets followers lag behind.
 type pipeline struct {
 	raft.AppendPipeline
-	commits *commits
-	durable func() uint64 // see parallelLog
-	leads   func(term uint64) error
-	reached chan struct{} // capacity 1: commits has a higher index
-	out     chan raft.AppendFuture
-	done    chan struct{}
-	once    sync.Once
+	commits  *commits
+	durable  func() uint64 // see parallelLog
+	leads    func(term uint64) error
+	answered func(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) // told of each answer
+	reached  chan struct{}                                                 // capacity 1: commits has a higher index
+	out      chan raft.AppendFuture
+	done     chan struct{}
+	once     sync.Once
 
 	one  chan struct{}             // one request at a time; a channel, because synctest does not take waiting for a mutex for idle
 	last raft.AppendEntriesRequest // what the follower was told last; its entries are left out, and it begins after them
 	any  bool                      // there has been a request
 }
 
-func newPipeline(p raft.AppendPipeline, c *commits, durable func() uint64, leads func(term uint64) error) *pipeline {
+func newPipeline(p raft.AppendPipeline, c *commits, durable func() uint64, leads func(term uint64) error, answered func(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse)) *pipeline {
 	d := &pipeline{
-		AppendPipeline: p, commits: c, durable: durable, leads: leads,
+		AppendPipeline: p, commits: c, durable: durable, leads: leads, answered: answered,
 		reached: make(chan struct{}, 1), one: make(chan struct{}, 1), out: make(chan raft.AppendFuture), done: make(chan struct{}),
 	}
 	c.add(d)
@@ -169,6 +172,9 @@ func (d *pipeline) drain() {
 		}
 		select {
 		case f := <-d.AppendPipeline.Consumer():
+			if f.Error() == nil { // it is finished
+				d.answered(f.Request(), f.Response())
+			}
 			queue = append(queue, f)
 		case out <- head:
 			queue = queue[1:]

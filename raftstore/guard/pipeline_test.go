@@ -16,7 +16,7 @@ import (
 func TestDrainedPipeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
-		p := newPipeline(in, &commits{}, unbounded, always)
+		p := newPipeline(in, &commits{}, unbounded, always, func(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) {})
 		fs := make([]*fakeFuture, 3)
 		for i := range fs {
 			fs[i] = &fakeFuture{n: i}
@@ -49,9 +49,9 @@ func TestPipelineTellsCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
 		c := &commits{pause: time.Millisecond}
-		p := newPipeline(in, c, unbounded, always)
+		p := newPipeline(in, c, unbounded, always, func(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) {})
 		other := &fakePipeline{c: make(chan raft.AppendFuture)}
-		q := newPipeline(other, c, unbounded, always)
+		q := newPipeline(other, c, unbounded, always, func(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) {})
 		committed := func(index uint64) {
 			c.reached(index)
 			time.Sleep(2 * c.pause)
@@ -137,6 +137,10 @@ type fakeFuture struct {
 	raft.AppendFuture
 	n int
 }
+
+func (*fakeFuture) Error() error                          { return nil }
+func (*fakeFuture) Request() *raft.AppendEntriesRequest   { return nil }
+func (*fakeFuture) Response() *raft.AppendEntriesResponse { return nil }
 
 // always lets a leader send.
 func always(uint64) error { return nil }

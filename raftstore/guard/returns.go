@@ -72,6 +72,7 @@ func (t transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, re
 		err := t.NetworkTransport.AppendEntries(id, target, &told, resp)
 		if err == nil {
 			t.returns.heard(target)
+			t.layer.holders.answered(target, &told, resp)
 		}
 		return err
 	}

@@ -234,17 +234,18 @@ func (l *snapLog) restorable(id string) error {
 // installs stands between the network and raft. After each snapshot that was installed it adds the request that makes
 // the log agree with the snapshot.
 type installs struct {
-	in     <-chan raft.RPC
-	out    chan raft.RPC
-	log    *snapLog
-	yields *yields
-	done   chan struct{}
-	once   sync.Once
-	wg     sync.WaitGroup
+	in      <-chan raft.RPC
+	out     chan raft.RPC
+	log     *snapLog
+	yields  *yields
+	holders *holders
+	done    chan struct{}
+	once    sync.Once
+	wg      sync.WaitGroup
 }
 
-func newInstalls(in <-chan raft.RPC, log *snapLog, y *yields) *installs {
-	i := &installs{in: in, out: make(chan raft.RPC), log: log, yields: y, done: make(chan struct{})}
+func newInstalls(in <-chan raft.RPC, log *snapLog, y *yields, h *holders) *installs {
+	i := &installs{holders: h, in: in, out: make(chan raft.RPC), log: log, yields: y, done: make(chan struct{})}
 	i.wg.Go(i.relay)
 	return i
 }
@@ -253,6 +254,7 @@ func (i *installs) relay() {
 	for {
 		select {
 		case rpc := <-i.in:
+			i.holders.heard(rpc.Command)
 			if req, ok := rpc.Command.(*raft.InstallSnapshotRequest); ok {
 				i.wg.Go(func() { i.install(rpc, req) })
 				continue

@@ -55,7 +55,7 @@ func newTransport(c *Config, log *snapLog, durable func() uint64, worth func(raf
 		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
 	})
 	return transport{
-		NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause}, durable: durable, installs: newInstalls(t.Consumer(), log, y),
+		NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause}, durable: durable, installs: newInstalls(t.Consumer(), log, y, layer.holders),
 		returns: &returns{done: layer.done, worth: worth}, yields: y,
 	}
 }
@@ -80,19 +80,21 @@ type streamLayer struct {
 	where func(identity string) (addr string, ok bool)
 	self  string
 
+	holders *holders
+
 	accepted chan net.Conn
 	done     chan struct{}
 	wg       sync.WaitGroup
 
 	mu    sync.Mutex
-	conns map[net.Conn]struct{}
+	conns map[net.Conn]with
 	shutd bool
 }
 
 func newStreamLayer(c *Config) *streamLayer {
 	l := &streamLayer{
 		ln: c.Net.Listen(mux.Raft), net: c.Net, where: c.Where, self: c.Identity,
-		accepted: make(chan net.Conn), done: make(chan struct{}), conns: map[net.Conn]struct{}{},
+		accepted: make(chan net.Conn), done: make(chan struct{}), conns: map[net.Conn]with{}, holders: newHolders(c),
 	}
 	l.wg.Go(l.acceptAll)
 	return l
@@ -115,13 +117,17 @@ func (l *streamLayer) acceptAll() {
 			}
 			return
 		}
-		t, ok := l.track(c)
+		t, ok := l.track(c, with{})
 		if !ok {
 			c.Close()
 			return
 		}
 		l.wg.Go(func() {
-			if err := l.greet(t); err != nil {
+			err := l.greet(t)
+			if err == nil {
+				err = l.holders.wait(context.Background(), l.done)
+			}
+			if err != nil {
 				t.Close()
 				return
 			}
@@ -135,7 +141,7 @@ func (l *streamLayer) acceptAll() {
 }
 
 // greet reads whom an incoming connection is for.
-func (l *streamLayer) greet(c net.Conn) error {
+func (l *streamLayer) greet(c *trackedConn) error {
 	_ = c.SetReadDeadline(time.Now().Add(handshakeTimeout))
 	var n [1]byte
 	if _, err := io.ReadFull(c, n[:]); err != nil {
@@ -145,8 +151,12 @@ func (l *streamLayer) greet(c net.Conn) error {
 	if _, err := io.ReadFull(c, to); err != nil {
 		return err
 	}
-	if string(to) != l.self {
-		return fmt.Errorf("raftstore: connection for %q reached %q", to, l.self)
+	from, start, err := l.holders.caller(to)
+	if err != nil {
+		return err
+	}
+	if !c.is(with{identity: from, start: start}) || from != "" && !mux.MayBe(c.Conn, mux.Node, from) || !l.holders.holds(from, start) { // it may have been confirmed meanwhile
+		return fmt.Errorf("raftstore: %q may not call", from)
 	}
 	return c.SetReadDeadline(time.Time{})
 }
@@ -156,6 +166,9 @@ func (l *streamLayer) Dial(identity raft.ServerAddress, timeout time.Duration) (
 	addr, ok := l.where(string(identity))
 	if !ok {
 		return nil, fmt.Errorf("raftstore: no address known of %s", identity)
+	}
+	if err := l.holders.wait(context.Background(), l.done); err != nil {
+		return nil, err
 	}
 	// A dial to a dead host must not keep a vote or a heartbeat waiting for the whole timeout.
 	ctx, cancel := context.WithTimeout(context.Background(), min(timeout, 2*time.Second))
@@ -175,13 +188,13 @@ func (l *streamLayer) Dial(identity raft.ServerAddress, timeout time.Duration) (
 		c.Close()
 		return nil, fmt.Errorf("raftstore: %s is not %s", addr, identity)
 	}
-	t, ok := l.track(c)
+	t, ok := l.track(c, with{identity: string(identity), addr: addr})
 	if !ok {
 		c.Close()
 		return nil, net.ErrClosed
 	}
 	_ = t.SetWriteDeadline(time.Now().Add(timeout))
-	if _, err := t.Write(append([]byte{byte(len(identity))}, identity...)); err != nil {
+	if _, err := t.Write(l.holders.preamble(string(identity))); err != nil {
 		t.Close()
 		return nil, err
 	}
@@ -229,13 +242,13 @@ func (l *streamLayer) shut() {
 }
 
 // track remembers c until it is closed.
-func (l *streamLayer) track(c net.Conn) (net.Conn, bool) {
+func (l *streamLayer) track(c net.Conn, other with) (*trackedConn, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.shutd {
 		return nil, false
 	}
-	l.conns[c] = struct{}{}
+	l.conns[c] = other
 	return &trackedConn{Conn: c, layer: l}, true
 }
 
@@ -243,6 +256,16 @@ type trackedConn struct {
 	net.Conn
 	layer *streamLayer
 	once  sync.Once
+}
+
+// is notes who is at the other end.
+func (c *trackedConn) is(other with) (open bool) {
+	c.layer.mu.Lock()
+	defer c.layer.mu.Unlock()
+	if _, open = c.layer.conns[c.Conn]; open {
+		c.layer.conns[c.Conn] = other
+	}
+	return open
 }
 
 func (c *trackedConn) Close() error {

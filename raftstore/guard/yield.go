@@ -65,5 +65,9 @@ func (t transport) RequestVote(id raft.ServerID, target raft.ServerAddress, req 
 	if err := t.yields.stands(); err != nil {
 		return err
 	}
-	return t.NetworkTransport.RequestVote(id, target, req, resp)
+	err := t.NetworkTransport.RequestVote(id, target, req, resp)
+	if err == nil && resp.Granted {
+		t.layer.holders.note(string(target), req.Term, 0)
+	}
+	return err
 }

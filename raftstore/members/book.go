@@ -32,6 +32,8 @@ type Peer struct {
 	Format uint64 `cbor:"6,keyasint,omitempty" json:"format,omitempty"` // of its build's log; 0: the build told none
 	Level  uint64 `cbor:"7,keyasint,omitempty" json:"level,omitempty"`  // the highest feature level that its build knows
 	Hold   bool   `cbor:"8,keyasint,omitempty" json:"hold,omitempty"`   // the cluster's level must not be raised
+
+	Start string `cbor:"9,keyasint,omitempty" json:"start,omitempty"` // drawn at every start (SPEC C7)
 }
 
 // Identity is what raft takes for the node's address.
@@ -58,6 +60,9 @@ type nodeFile struct {
 	Level    uint64 `json:"level,omitempty"`    // feature level of the cluster, as last seen
 	Peers    []Peer `json:"peers"`
 
+	Starts    []string          `json:"starts,omitempty"`    // the last of Self, the newest last (SPEC C7)
+	Confirmed map[string]string `json:"confirmed,omitempty"` // the start that was confirmed last, by identity
+
 	Unfinished string `json:"unfinished,omitempty"` // the command that is making another cluster of this directory, and must be run again
 }
 
@@ -75,6 +80,9 @@ type Book struct {
 	promised string
 	level    uint64
 	peers    map[string]Peer
+
+	starts    []string
+	confirmed map[string]string
 }
 
 func bookPath(dir string) string { return filepath.Join(dir, "node.json") }
@@ -90,7 +98,11 @@ func OpenBook(dir string, self Peer) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	self.Instance, self.Incarnation = f.Self.Instance, f.Self.Incarnation+1
+	self.Instance, self.Incarnation, self.Start = f.Self.Instance, f.Self.Incarnation+1, Draw()
+	b.starts, b.confirmed = keepStarts(append(f.Starts, self.Start), f.Confirmed[self.Identity()]), f.Confirmed
+	if b.confirmed == nil {
+		b.confirmed = map[string]string{}
+	}
 	b.self, b.cluster, b.promised, b.level = self, f.Cluster, f.Promised, f.Level
 	for _, p := range f.Peers {
 		b.peers[p.Identity()] = p
@@ -151,7 +163,7 @@ func Draw() string {
 
 // save writes node.json durably, under mu (or before the book is shared).
 func (b *Book) save() error {
-	f := nodeFile{Self: b.self, Cluster: b.cluster, Promised: b.promised, Level: b.level}
+	f := nodeFile{Self: b.self, Cluster: b.cluster, Promised: b.promised, Level: b.level, Starts: b.starts, Confirmed: b.confirmed}
 	for id, p := range b.peers {
 		if id != b.self.Identity() {
 			f.Peers = append(f.Peers, p)
@@ -190,6 +202,9 @@ func (b *Book) Learn(ps ...Peer) (changed bool, err error) {
 		if ok && old.Incarnation >= p.Incarnation || !ok && len(b.peers) >= maxPeers {
 			continue
 		}
+		if c := b.confirmed[id]; c != "" && c != p.Start { // a start that nobody has confirmed moves no address
+			continue
+		}
 		b.peers[id] = p
 		changed = true
 	}
@@ -214,6 +229,7 @@ func (b *Book) retain(keep func(Peer) bool) error {
 	for id, p := range b.peers {
 		if id != b.self.Identity() && !keep(p) {
 			delete(b.peers, id)
+			delete(b.confirmed, id)
 		}
 	}
 	if len(b.peers) == n {

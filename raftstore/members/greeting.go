@@ -98,6 +98,7 @@ func (m *Members) doubt() {
 	}
 	m.contactMu.Unlock()
 	m.wakeSettle()
+	wake(m.starting)
 }
 
 // settled reports whether nothing is left to do: this node is a member, and all others know its address.

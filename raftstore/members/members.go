@@ -30,6 +30,7 @@ type Raft interface {
 	CommitIndex() uint64
 	LeaderWithID() (raft.ServerAddress, raft.ServerID)
 	LogEnd() (term, index uint64) // the end of this node's log, or of its snapshot if that is later
+	ConfigurationIndex() uint64   // of the latest configuration
 	Campaign()                    // begins an election now
 
 	// Ask waits for the answer to a request, which is one of the methods below.
@@ -50,12 +51,15 @@ type Config struct {
 	Dial             rpc.Dialer    // to see whether the leader's process has ended
 	Logger           *slog.Logger
 
-	Gone     func(id, instance string) bool                             // a directory was removed from the cluster
-	Level    func() uint64                                              // the cluster's feature level, as far as this node has applied
-	Health   func(ctx context.Context, identity string) (Health, error) // asks another member how it is
-	Ended    <-chan struct{}                                            // closed when the node takes part no longer
-	Fail     func(error)                                                // stops the node, because its ID is taken, or it was removed
-	FailDisk func(error)                                                // stops the node, because it cannot write what it must remember
+	Gone      func(id, instance string) bool                             // a directory was removed from the cluster
+	Level     func() uint64                                              // the cluster's feature level, as far as this node has applied
+	Health    func(ctx context.Context, identity string) (Health, error) // asks another member how it is
+	Admit     func()                                                     // raft may take part: a majority has confirmed this start, or nobody need
+	Confirmed func(identity, start string)                               // another start of a member was confirmed
+	Shorter   func(identity string, term, last uint64) string            // why a log that ends so lacks what the member has promised; "": it does not
+	Ended     <-chan struct{}                                            // closed when the node takes part no longer
+	Fail      func(error)                                                // stops the node, because its ID is taken, or it was removed
+	FailDisk  func(error)                                                // stops the node, because it cannot write what it must remember
 }
 
 // Health is how a member is, by its own account.
@@ -75,11 +79,14 @@ type Members struct {
 	raft     Raft
 	clients  *rpc.Clients
 
-	leader    leaderWatch
-	met       atomic.Pointer[string] // the leader, if this node has been connected to it since it leads
-	founding  atomic.Pointer[founding]
-	unsettled chan struct{} // settle must look again
-	promote   chan struct{} // the configuration has changed
+	leader     leaderWatch
+	met        atomic.Pointer[string] // the leader, if this node has been connected to it since it leads
+	founding   atomic.Pointer[founding]
+	unsettled  chan struct{} // settle must look again
+	takes      atomic.Bool   // raft takes part
+	starting   chan struct{} // announce must look again
+	confirming sync.Mutex    // one start at a time
+	promote    chan struct{} // the configuration has changed
 
 	admitting sync.Mutex // one change of members at a time
 	contactMu sync.Mutex
@@ -92,7 +99,7 @@ func New(c Config, b *Book, r Raft, cs *rpc.Clients) *Members {
 	return &Members{
 		c: c, book: b, identity: b.Me().Identity(), raft: r, clients: cs,
 		leader: leaderWatch{view: Leader{Changed: make(chan struct{}), Gone: make(chan struct{})}}, contacts: map[string]*contact{},
-		unsettled: make(chan struct{}, 1), promote: make(chan struct{}, 1),
+		unsettled: make(chan struct{}, 1), starting: make(chan struct{}, 1), promote: make(chan struct{}, 1),
 	}
 }
 
@@ -100,6 +107,7 @@ func New(c Config, b *Book, r Raft, cs *rpc.Clients) *Members {
 func (m *Members) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { m.watchLeader(ctx) })
+	wg.Go(func() { m.announce(ctx) })
 	m.settle(ctx)
 	wg.Wait()
 }
@@ -116,6 +124,15 @@ func (m *Members) Answer(ctx context.Context, from string, kind byte, body []byt
 		})
 	case rpc.KindRefused:
 		return rpc.Handle(body, func(q refusedRequest) (refusedReply, error) { return m.answerRefused(ctx, q), nil })
+	case rpc.KindStart:
+		return rpc.Handle(body, func(q startRequest) (startReply, error) {
+			if q.Self.Identity() != from {
+				return startReply{}, fmt.Errorf("%s says that it is %s", from, q.Self.Identity())
+			}
+			return m.answerStart(ctx, q)
+		})
+	case rpc.KindHolder:
+		return rpc.Handle(body, func(struct{}) (holderReply, error) { return holderReply{m.book.Me()}, nil })
 	case rpc.KindPromise:
 		return rpc.Handle(body, func(q promiseRequest) (promiseReply, error) { return m.answerPromise(q) })
 	}
@@ -131,6 +148,7 @@ func (m *Members) Changing() (held sync.Locker, changed <-chan struct{}) {
 // it.
 func (m *Members) ConfigChanged() {
 	m.wakeSettle()
+	wake(m.starting)
 	wake(m.promote)
 }
 

@@ -9,16 +9,18 @@ package rpc
 
 // Kinds of requests. The numbers are part of the wire format: never reuse one.
 const (
-	kindGreet     byte = 0 // a greeting; not answered
-	KindPropose   byte = 1 // body: wire.EncodeProposals; answer: wire.EncodeResults
-	KindReadIndex byte = 2 // no body; answer: an index
-	KindDigest    byte = 3 // how a node is, and the digest of its state
-	KindDiverged  byte = 4 // task.Digest of the majority; no answer body
-	KindHello     byte = 5 // greeting of a member, or of a node that wants to be one
-	KindPromise   byte = 6 // the promise to found a cluster with the node that asks
-	KindTerm      byte = 7 // no body; answer: the latest term that the node has seen
-	KindRefused   byte = 8 // whether the leader's process has ended
-	KindTransfer  byte = 9 // the leader is asked to hand over
+	kindGreet     byte = 0  // a greeting; not answered
+	KindPropose   byte = 1  // body: wire.EncodeProposals; answer: wire.EncodeResults
+	KindReadIndex byte = 2  // no body; answer: an index
+	KindDigest    byte = 3  // how a node is, and the digest of its state
+	KindDiverged  byte = 4  // task.Digest of the majority; no answer body
+	KindHello     byte = 5  // greeting of a member, or of a node that wants to be one
+	KindPromise   byte = 6  // the promise to found a cluster with the node that asks
+	KindTerm      byte = 7  // no body; answer: the latest term that the node has seen
+	KindRefused   byte = 8  // whether the leader's process has ended
+	KindTransfer  byte = 9  // the leader is asked to hand over
+	KindStart     byte = 10 // a member is asked to confirm a start
+	KindHolder    byte = 11 // no body; answer: who is there, by which start
 )
 
 // Statuses of answers.

@@ -1,0 +1,323 @@
+package members
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/taskrt/taskrt/raftstore/rpc"
+)
+
+// Start numbers (SPEC C7). A copy of a disk, block by block, has everything by which a directory is known. So each start draws a number. The
+// directory keeps its last numbers, and the members keep the one that they have confirmed. A directory that went on is known by a number that an
+// older copy does not have. A node neither votes nor acknowledges anything before a majority has confirmed its start.
+
+// ErrSuperseded says that a directory has gone on elsewhere.
+var ErrSuperseded = errors.New("raftstore: this directory is an older state of its node")
+
+// keptStarts is how many numbers of its own a directory keeps.
+const keptStarts = 64
+
+// keepStarts cuts a node's numbers. The one of which the node knows that it was confirmed stays, however often the node has started since without
+// reaching anybody.
+func keepStarts(starts []string, sure string) []string {
+	if len(starts) <= keptStarts {
+		return starts
+	}
+	kept := slices.Clone(starts[len(starts)-keptStarts:])
+	if sure != "" && !slices.Contains(kept, sure) && slices.Contains(starts, sure) {
+		kept[0] = sure
+	}
+	return kept
+}
+
+// startRequest asks a member to confirm a start.
+type startRequest struct {
+	Self    Peer     `cbor:"1,keyasint"`
+	Starts  []string `cbor:"2,keyasint"` // the newest last
+	Cluster string   `cbor:"3,keyasint"`
+	Fresh   bool     `cbor:"4,keyasint,omitempty"` // the node takes no part yet, so Term and Last stay what they are
+	Term    uint64   `cbor:"5,keyasint,omitempty"` // that the node has seen
+	Last    uint64   `cbor:"6,keyasint,omitempty"` // index of its last entry
+}
+
+type startReply struct {
+	OK     bool   `cbor:"1,keyasint,omitempty"`
+	Past   string `cbor:"2,keyasint,omitempty"` // why the directory is an older state of its node, which must stop
+	Lives  string `cbor:"3,keyasint,omitempty"` // why it must stop: the node runs elsewhere
+	Index  uint64 `cbor:"4,keyasint,omitempty"` // of the configuration
+	Voters []Peer `cbor:"5,keyasint,omitempty"` // as the member knows them
+}
+
+// holderReply answers whoever is at an address which start it is.
+type holderReply struct {
+	Self Peer `cbor:"1,keyasint"`
+}
+
+// chained reports whether starts are confirmed: all members know of them.
+func (m *Members) chained() bool { return max(m.book.levelSeen(), m.c.Level()) >= startsLevel }
+
+// startsLevel is the feature level (task.MembersLevel) from which all members know of starts.
+const startsLevel = 3
+
+const (
+	startMin       = 50 * time.Millisecond
+	startMax       = 2 * time.Second
+	startPatience  = 2 * time.Second // for the answer of a member
+	holderPatience = time.Second     // for the answer of who may hold the identity
+)
+
+// announce tells this start to all members, and lets raft take part once a majority has confirmed it. It goes on as long as the configuration changes.
+func (m *Members) announce(ctx context.Context) {
+	pause := startMin
+	sure := map[string]bool{}
+	for ctx.Err() == nil {
+		all := m.announceOnce(ctx, sure)
+		if all {
+			select {
+			case <-ctx.Done():
+			case <-m.starting:
+				clear(sure) // somebody may have confirmed another start since
+			}
+			pause = startMin
+			continue
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+		case <-m.starting:
+		}
+		t.Stop()
+		pause = min(2*pause, startMax)
+	}
+}
+
+// announceOnce asks those who are not sure yet, and notes who is. It reports whether nobody is left.
+func (m *Members) announceOnce(ctx context.Context, sure map[string]bool) (all bool) {
+	if !m.member() || !m.chained() {
+		m.takePart()
+		return true
+	}
+	voters, index := map[string]Peer{}, m.raft.ConfigurationIndex()
+	others := map[string]Peer{}
+	for _, srv := range m.raft.Servers() {
+		p, _ := m.book.Lookup(string(srv.Address))
+		if srv.Suffrage == raft.Voter {
+			voters[string(srv.Address)] = p
+		}
+		if string(srv.Address) != m.identity {
+			others[string(srv.Address)] = p
+		}
+	}
+	for range 2 { // the configuration may have changed while this node was away: then the new members are asked, too
+		for _, r := range m.askStart(ctx, others, sure) {
+			switch {
+			case r.Answer.Past != "":
+				m.c.Fail(fmt.Errorf("%w: %s", ErrSuperseded, r.Answer.Past))
+				return true
+			case r.Answer.Lives != "":
+				m.c.Fail(fmt.Errorf("%w: %s", ErrDuplicateID, r.Answer.Lives))
+				return true
+			case r.Answer.OK:
+				sure[r.Identity] = true
+			}
+			if r.Answer.Index > index {
+				index = r.Answer.Index
+				clear(voters)
+				for _, p := range r.Answer.Voters {
+					voters[p.Identity()] = p
+				}
+			}
+		}
+		for identity, p := range voters {
+			if identity != m.identity {
+				others[identity] = p
+			}
+		}
+	}
+	confirmed := 0
+	for identity := range voters { // order-free: a count
+		if sure[identity] || identity == m.identity {
+			confirmed++
+		}
+	}
+	if 2*confirmed > len(voters) {
+		if err := m.book.sure(); err != nil {
+			m.c.FailDisk(err)
+			return true
+		}
+		m.takePart()
+	}
+	for identity := range others { // order-free: any of them
+		if !sure[identity] {
+			return false
+		}
+	}
+	return true
+}
+
+// takePart lets raft take part.
+func (m *Members) takePart() {
+	m.takes.Store(true)
+	m.c.Admit()
+}
+
+// askStart asks those who are not sure yet, side by side.
+func (m *Members) askStart(ctx context.Context, whom map[string]Peer, sure map[string]bool) (answers []VoterAnswer[startReply]) {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	q := startRequest{Self: m.book.Me(), Starts: m.book.ownStarts(), Cluster: m.book.clusterID(), Fresh: !m.takes.Load()}
+	if q.Fresh {
+		q.Term = m.raft.CurrentTerm()
+		_, q.Last = m.raft.LogEnd()
+	}
+	out, asked := make(chan VoterAnswer[startReply]), 0
+	for identity, p := range maps.All(whom) {
+		if sure[identity] {
+			continue
+		}
+		asked++
+		go func() {
+			a, err := rpc.Request[startReply](ctx, m.clients, p.Addr, identity, rpc.KindStart, q)
+			// All addresses may have changed at once. Then nobody is where he was, and a greeting has told where he is.
+			if now := m.contactAddr(identity); err != nil && now != "" && now != p.Addr {
+				a, err = rpc.Request[startReply](ctx, m.clients, now, identity, rpc.KindStart, q)
+			}
+			out <- VoterAnswer[startReply]{identity, a, err}
+		}()
+	}
+	for range asked {
+		if a := <-out; a.Err == nil {
+			answers = append(answers, a)
+		}
+	}
+	return answers
+}
+
+// contactAddr returns where a node says that it is, whether or not its start was confirmed; "": it has said nothing.
+func (m *Members) contactAddr(identity string) string {
+	m.contactMu.Lock()
+	defer m.contactMu.Unlock()
+	if c := m.contacts[identity]; c != nil {
+		return c.peer.Addr
+	}
+	return ""
+}
+
+// answerStart confirms a start, or says why not.
+func (m *Members) answerStart(ctx context.Context, q startRequest) (r startReply, err error) {
+	m.confirming.Lock()
+	defer m.confirming.Unlock()
+	if !m.hasState() || q.Cluster != m.book.clusterID() {
+		return r, nil
+	}
+	servers := m.raft.Servers()
+	r.Index = m.raft.ConfigurationIndex()
+	for _, srv := range servers {
+		if p, ok := m.book.Lookup(string(srv.Address)); ok && srv.Suffrage == raft.Voter {
+			r.Voters = append(r.Voters, p)
+		}
+	}
+	identity := q.Self.Identity()
+	if !listed(servers, identity) {
+		return r, nil
+	}
+	if !m.chained() {
+		r.OK = true
+		return r, nil
+	}
+	known := m.book.confirmedStart(identity)
+	if known == q.Self.Start {
+		r.OK = true
+		return r, nil
+	}
+	if known != "" && !slices.Contains(q.Starts, known) {
+		r.Past = fmt.Sprintf("%s knows a start of %s that this directory does not know", m.book.self.ID, q.Self.ID)
+		return r, nil
+	}
+	if q.Fresh {
+		if why := m.c.Shorter(identity, q.Term, q.Last); why != "" {
+			r.Past = fmt.Sprintf("%s: %s", m.book.self.ID, why)
+			return r, nil
+		}
+	}
+	if p, ok := m.book.Lookup(identity); ok && known != "" && p.Addr != q.Self.Addr && m.holds(ctx, p.Addr, identity, known) {
+		r.Lives = fmt.Sprintf("node %q runs at %s, and another one with its directory at %s", q.Self.ID, p.Addr, q.Self.Addr)
+		return r, nil
+	}
+	if err := m.book.confirm(q.Self); err != nil {
+		m.c.FailDisk(err)
+		return r, err
+	}
+	m.c.Confirmed(identity, q.Self.Start)
+	m.wakeSettle()
+	r.OK = true
+	return r, nil
+}
+
+// holds reports whether the node at an address runs with a start.
+func (m *Members) holds(ctx context.Context, addr, identity, start string) bool {
+	ctx, cancel := context.WithTimeout(ctx, holderPatience)
+	defer cancel()
+	a, err := rpc.Request[holderReply](ctx, m.clients, addr, identity, rpc.KindHolder, struct{}{})
+	return err == nil && a.Self.Start == start
+}
+
+// levelSeen returns the cluster's level as it was noted last.
+func (b *Book) levelSeen() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.level
+}
+
+// ownStarts returns the numbers of this directory.
+func (b *Book) ownStarts() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.starts)
+}
+
+// confirmedStart returns the start of an identity that was confirmed last; "": none was.
+func (b *Book) confirmedStart(identity string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.confirmed[identity]
+}
+
+// Holds reports whether a start may speak for an identity: it was confirmed last, or none was.
+func (b *Book) Holds(identity, start string) bool {
+	known := b.confirmedStart(identity)
+	return known == "" || known == start
+}
+
+// KnowsStarts reports whether the build of a node knows of starts, as far as the node has told.
+func (b *Book) KnowsStarts(identity string) bool {
+	p, ok := b.Lookup(identity)
+	return ok && p.Level >= startsLevel
+}
+
+// confirm remembers a start, durably, and where it runs.
+func (b *Book) confirm(p Peer) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.confirmed[p.Identity()], b.peers[p.Identity()] = p.Start, p
+	return b.save()
+}
+
+// sure remembers that the node's own start was confirmed.
+func (b *Book) sure() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	id := b.self.Identity()
+	if b.confirmed[id] == b.self.Start {
+		return nil
+	}
+	b.confirmed[id] = b.self.Start
+	return b.save()
+}
