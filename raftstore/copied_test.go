@@ -11,9 +11,10 @@ import (
 )
 
 // backup copies the directory of a member, which may run.
-func (c *cluster) backup(m *member) (dir string) {
+func (c *cluster) backup(m *member) (dir string) { return c.backupTo(m, m.dir+".backup") }
+
+func (c *cluster) backupTo(m *member, dir string) string {
 	c.t.Helper()
-	dir = m.dir + ".backup"
 	if err := os.CopyFS(dir, os.DirFS(m.dir)); err != nil {
 		c.t.Fatal(err)
 	}

@@ -193,6 +193,10 @@ func (l *streamLayer) Dial(identity raft.ServerAddress, timeout time.Duration) (
 		c.Close()
 		return nil, net.ErrClosed
 	}
+	if now, _ := l.where(string(identity)); now != addr { // another start was confirmed while this node dialled
+		t.Close()
+		return nil, fmt.Errorf("raftstore: %s is not at %s any more", identity, addr)
+	}
 	_ = t.SetWriteDeadline(time.Now().Add(timeout))
 	if _, err := t.Write(l.holders.preamble(string(identity))); err != nil {
 		t.Close()

@@ -48,6 +48,7 @@ type startRequest struct {
 
 type startReply struct {
 	OK     bool   `cbor:"1,keyasint,omitempty"`
+	Early  bool   `cbor:"6,keyasint,omitempty"` // OK, and not remembered: the member does not know yet that starts are confirmed
 	Past   string `cbor:"2,keyasint,omitempty"` // why the directory is an older state of its node, which must stop
 	Lives  string `cbor:"3,keyasint,omitempty"` // why it must stop: the node runs elsewhere
 	Index  uint64 `cbor:"4,keyasint,omitempty"` // of the configuration
@@ -105,7 +106,7 @@ func (m *Members) announceOnce(ctx context.Context, sure map[string]bool) (all b
 		return true
 	}
 	voters, index := map[string]Peer{}, m.raft.ConfigurationIndex()
-	others := map[string]Peer{}
+	others, agree := map[string]Peer{}, map[string]bool{}
 	for _, srv := range m.raft.Servers() {
 		p, _ := m.book.Lookup(string(srv.Address))
 		if srv.Suffrage == raft.Voter {
@@ -125,7 +126,8 @@ func (m *Members) announceOnce(ctx context.Context, sure map[string]bool) (all b
 				m.c.Fail(fmt.Errorf("%w: %s", ErrDuplicateID, r.Answer.Lives))
 				return true
 			case r.Answer.OK:
-				sure[r.Identity] = true
+				agree[r.Identity] = true
+				sure[r.Identity] = !r.Answer.Early
 			}
 			if r.Answer.Index > index {
 				index = r.Answer.Index
@@ -143,7 +145,7 @@ func (m *Members) announceOnce(ctx context.Context, sure map[string]bool) (all b
 	}
 	confirmed := 0
 	for identity := range voters { // order-free: a count
-		if sure[identity] || identity == m.identity {
+		if sure[identity] || agree[identity] || identity == m.identity {
 			confirmed++
 		}
 	}
@@ -229,7 +231,7 @@ func (m *Members) answerStart(ctx context.Context, q startRequest) (r startReply
 		return r, nil
 	}
 	if !m.chained() {
-		r.OK = true
+		r.OK, r.Early = true, true
 		return r, nil
 	}
 	known := m.book.confirmedStart(identity)
@@ -306,7 +308,7 @@ func (b *Book) KnowsStarts(identity string) bool {
 func (b *Book) confirm(p Peer) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.confirmed[p.Identity()], b.peers[p.Identity()] = p.Start, p
+	b.confirmed[p.Identity()], b.peers[p.Identity()], b.level = p.Start, p, max(b.level, startsLevel)
 	return b.save()
 }
 
@@ -318,6 +320,6 @@ func (b *Book) sure() error {
 	if b.confirmed[id] == b.self.Start {
 		return nil
 	}
-	b.confirmed[id] = b.self.Start
+	b.confirmed[id], b.level = b.self.Start, max(b.level, startsLevel)
 	return b.save()
 }
