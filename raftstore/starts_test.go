@@ -66,14 +66,15 @@ func TestPastOfAFormerStart(t *testing.T) {
 		c.agree()
 		c.propose(ms[0].store, submit("since", task.Join))
 		c.agree()
-		// Those who remember what n3 has acknowledged start again, and remember its number only.
+		c.stop(n3)
+		// Those who remember what n3 has acknowledged start again, and know its number only.
 		for _, m := range ms[:2] {
 			c.stop(m)
+		}
+		for _, m := range ms[:2] {
 			c.start(m, 3, joins...)
 		}
 		c.leader()
-		c.agree()
-		c.stop(n3)
 		c.rollBack(n3, backup)
 		c.refuses(n3, members.ErrSuperseded)
 		if !c.has(ms[0].store, "since") {

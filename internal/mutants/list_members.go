@@ -40,6 +40,18 @@ var memberMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestRefoundOfACopy$", Why: "C7: what was recovered from a copy would not start"},
 	{Name: "worker-copy-proves", Dir: "worker", In: "ownSecret", Old: "case strings.TrimSpace(string(of)) == string(mark):", New: "case len(of) > 0:",
 		Pkg: "./worker", Run: "TestCopyProvesNothing$", Why: "L6: a copy would end the session of the original, which runs on"},
+	{Name: "start-of-the-past", Dir: "raftstore/members", In: "Members.answerStart", Old: "known != \"\" && !slices.Contains(q.Starts, known)", New: "known == \"?\" && !slices.Contains(q.Starts, known)",
+		Pkg: "./raftstore", Run: "TestPastOfAFormerStart$", Why: "C7: a disk that was set back would vote again"},
+	{Name: "start-shorter", Dir: "raftstore/guard", In: "holders.shorter", Old: "term == p.term && last < p.index", New: "term == p.term && last < 0*p.index",
+		Pkg: "./raftstore", Run: "TestPastOfThisStart$", Why: "C7: what was acknowledged would be lost"},
+	{Name: "start-beside-its-holder", Dir: "raftstore/members", In: "Members.holds", Old: "a.Self.Start == start", New: "a.Self.Start != start",
+		Pkg: "./raftstore", Run: "TestBesideALiveHolder$", Why: "C7: a copy would take the place of a node that runs"},
+	{Name: "start-takes-the-address", Dir: "raftstore/members", In: "Book.Learn", Old: "c != \"\" && c != p.Start", New: "c == \"?\" && c != p.Start",
+		Pkg: "./raftstore", Run: "TestBesideALiveHolder$", Why: "C7: nobody would find the node until it starts again"},
+	{Name: "start-unheard", Dir: "raftstore/members", In: "keepStarts", Old: "kept[0] = sure", New: "kept[0] = kept[1]",
+		Pkg: "./raftstore", Run: "TestUnheardStarts$", Why: "C7: a node that was alone for long would be locked out"},
+	{Name: "start-former-connections", Dir: "raftstore/guard", In: "Raft.Confirmed", Old: "with.identity == identity &&", New: "with.identity == identity+\"?\" &&",
+		Pkg: "./raftstore", Run: "TestHeldElsewhere$", Times: 3, Why: "C7: the former process would go on acknowledging"},
 
 	// What the leader makes of it.
 	{Name: "member-majority-not-asked", Dir: "raftstore/change", In: "manager.step", Old: "if srv.Suffrage == raft.Voter && !x.Force {", New: "if srv.Suffrage == raft.Voter && x.Force {",
