@@ -107,7 +107,7 @@ func New(c Config, b *Book, r Raft, cs *rpc.Clients) *Members {
 func (m *Members) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { m.watchLeader(ctx) })
-	wg.Go(func() { m.announce(ctx) })
+	wg.Go(func() { starts{m}.announce(ctx) })
 	m.settle(ctx)
 	wg.Wait()
 }
@@ -129,7 +129,7 @@ func (m *Members) Answer(ctx context.Context, from string, kind byte, body []byt
 			if q.Self.Identity() != from {
 				return startReply{}, fmt.Errorf("%s says that it is %s", from, q.Self.Identity())
 			}
-			return m.answerStart(ctx, q)
+			return starts{m}.answerStart(ctx, q)
 		})
 	case rpc.KindHolder:
 		return rpc.Handle(body, func(struct{}) (holderReply, error) { return holderReply{m.book.Me()}, nil })

@@ -36,6 +36,9 @@ func keepStarts(starts []string, sure string) []string {
 	return kept
 }
 
+// starts is what members do about starts.
+type starts struct{ *Members }
+
 // startRequest asks a member to confirm a start.
 type startRequest struct {
 	Self    Peer     `cbor:"1,keyasint"`
@@ -61,7 +64,7 @@ type holderReply struct {
 }
 
 // chained reports whether starts are confirmed: all members know of them.
-func (m *Members) chained() bool { return max(m.book.levelSeen(), m.c.Level()) >= startsLevel }
+func (m starts) chained() bool { return max(m.book.levelSeen(), m.c.Level()) >= startsLevel }
 
 // startsLevel is the feature level (task.MembersLevel) from which all members know of starts.
 const startsLevel = 3
@@ -74,7 +77,7 @@ const (
 )
 
 // announce tells this start to all members, and lets raft take part once a majority has confirmed it. It goes on as long as the configuration changes.
-func (m *Members) announce(ctx context.Context) {
+func (m starts) announce(ctx context.Context) {
 	pause := startMin
 	sure := map[string]bool{}
 	for ctx.Err() == nil {
@@ -100,7 +103,7 @@ func (m *Members) announce(ctx context.Context) {
 }
 
 // announceOnce asks those who are not sure yet, and notes who is. It reports whether nobody is left.
-func (m *Members) announceOnce(ctx context.Context, sure map[string]bool) (all bool) {
+func (m starts) announceOnce(ctx context.Context, sure map[string]bool) (all bool) {
 	if !m.member() || !m.chained() {
 		m.takePart()
 		return true
@@ -165,13 +168,13 @@ func (m *Members) announceOnce(ctx context.Context, sure map[string]bool) (all b
 }
 
 // takePart lets raft take part.
-func (m *Members) takePart() {
+func (m starts) takePart() {
 	m.takes.Store(true)
 	m.c.Admit()
 }
 
 // askStart asks those who are not sure yet, side by side.
-func (m *Members) askStart(ctx context.Context, whom map[string]Peer, sure map[string]bool) (answers []VoterAnswer[startReply]) {
+func (m starts) askStart(ctx context.Context, whom map[string]Peer, sure map[string]bool) (answers []VoterAnswer[startReply]) {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	q := startRequest{Self: m.book.Me(), Starts: m.book.ownStarts(), Cluster: m.book.clusterID(), Fresh: !m.takes.Load()}
@@ -203,7 +206,7 @@ func (m *Members) askStart(ctx context.Context, whom map[string]Peer, sure map[s
 }
 
 // contactAddr returns where a node says that it is, whether or not its start was confirmed; "": it has said nothing.
-func (m *Members) contactAddr(identity string) string {
+func (m starts) contactAddr(identity string) string {
 	m.contactMu.Lock()
 	defer m.contactMu.Unlock()
 	if c := m.contacts[identity]; c != nil {
@@ -213,7 +216,7 @@ func (m *Members) contactAddr(identity string) string {
 }
 
 // answerStart confirms a start, or says why not.
-func (m *Members) answerStart(ctx context.Context, q startRequest) (r startReply, err error) {
+func (m starts) answerStart(ctx context.Context, q startRequest) (r startReply, err error) {
 	m.confirming.Lock()
 	defer m.confirming.Unlock()
 	if !m.hasState() || q.Cluster != m.book.clusterID() {
@@ -264,7 +267,7 @@ func (m *Members) answerStart(ctx context.Context, q startRequest) (r startReply
 }
 
 // holds reports whether the node at an address runs with a start.
-func (m *Members) holds(ctx context.Context, addr, identity, start string) bool {
+func (m starts) holds(ctx context.Context, addr, identity, start string) bool {
 	ctx, cancel := context.WithTimeout(ctx, holderPatience)
 	defer cancel()
 	a, err := rpc.Request[holderReply](ctx, m.clients, addr, identity, rpc.KindHolder, struct{}{})
