@@ -229,3 +229,23 @@ func TestConfirmedByNewMembers(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusedByOne: one member knows no better, and the other one refuses. Neither takes the refused directory for the node's own, so the node's
+// own directory comes back (SPEC C7).
+func TestRefusedByOne(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		confirmedThree(c)
+		leader := c.leader()
+		n := c.followers(leader)[0]
+		backup := c.backup(n)
+		c.propose(leader.store, submit("since", task.Join))
+		c.agree()
+		c.stop(n)
+		own := c.backupTo(n, n.dir+".own")
+		c.rollBack(n, backup)
+		c.refuses(n, members.ErrSuperseded) // the leader knows what it has acknowledged, the other follower does not
+		c.rollBack(n, own)
+		c.start(n, 3, joins...)
+		c.agree()
+	})
+}

@@ -231,15 +231,28 @@ func TestCopiesBesideTheirOriginals(t *testing.T) {
 	c.waitReady()
 	c.digestsAgree()
 
-	// The node has another disk now, and the copy is its only directory: its operator says so.
+	// An operator who calls that copy the node's own is wrong: the node has gone on since, and the others know it.
 	c.nodes[2].terminate()
-	out, err := leash.Command(binary, "cluster", "moved", "--dir", filepath.Join(node.dir, "data")).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "the node's own now") {
-		t.Fatalf("%v: %s", err, out)
+	moved := func(p *process) {
+		t.Helper()
+		out, err := leash.Command(binary, "cluster", "moved", "--dir", filepath.Join(p.dir, "data")).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "the node's own now") {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
-	c.nodes[2].args = node.args
-	c.nodes[2].http, c.nodes[2].dir = node.args[slices.Index(node.args, "--http")+1], node.dir
-	c.nodes[2].start()
+	moved(node)
+	node.start()
+	c.eventually("the copy is the node's past", func() bool { return !node.running() })
+	if !strings.Contains(node.log(), "is an older state of its node") {
+		t.Errorf("it says:\n%s", node.log())
+	}
+
+	// The node has another disk now: it was stopped, and then copied.
+	again := copyOf(c.nodes[2], "--http", freeAddr(t), "--raft", freeAddr(t))
+	c.eventually("a copy does not start by itself", func() bool { return !again.running() })
+	moved(again)
+	c.nodes[2] = again
+	again.start()
 	c.waitReady()
 	c.digestsAgree()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -47,6 +46,7 @@ type startRequest struct {
 	Fresh   bool     `cbor:"4,keyasint,omitempty"` // the node takes no part yet, so Term and Last stay what they are
 	Term    uint64   `cbor:"5,keyasint,omitempty"` // that the node has seen
 	Last    uint64   `cbor:"6,keyasint,omitempty"` // index of its last entry
+	Keep    bool     `cbor:"7,keyasint,omitempty"` // else the member only says what it would answer
 }
 
 type startReply struct {
@@ -72,8 +72,9 @@ const startsLevel = 3
 const (
 	startMin       = 50 * time.Millisecond
 	startMax       = 2 * time.Second
-	startPatience  = 2 * time.Second // for the answer of a member
-	holderPatience = time.Second     // for the answer of who may hold the identity
+	startPatience  = 2 * time.Second        // for the answer of a member
+	startGrace     = 200 * time.Millisecond // for the other members, once a majority has agreed
+	holderPatience = time.Second            // for the answer of who may hold the identity
 )
 
 // announce tells this start to all members, and lets raft take part once a majority has confirmed it. It goes on as long as the configuration changes.
@@ -102,66 +103,138 @@ func (m starts) announce(ctx context.Context) {
 	}
 }
 
+// round is one try to have a start confirmed by all.
+type round struct {
+	starts
+
+	sure   map[string]bool // members that remember this start
+	agree  map[string]bool // that have no objection
+	voters map[string]Peer
+	index  uint64 // of the configuration that voters are of
+	others map[string]Peer
+}
+
 // announceOnce asks those who are not sure yet, and notes who is. It reports whether nobody is left.
 func (m starts) announceOnce(ctx context.Context, sure map[string]bool) (all bool) {
 	if !m.member() || !m.chained() {
 		m.takePart()
 		return true
 	}
-	voters, index := map[string]Peer{}, m.raft.ConfigurationIndex()
-	others, agree := map[string]Peer{}, map[string]bool{}
+	r := round{m, sure, map[string]bool{}, map[string]Peer{}, m.raft.ConfigurationIndex(), map[string]Peer{}}
 	for _, srv := range m.raft.Servers() {
 		p, _ := m.book.Lookup(string(srv.Address))
 		if srv.Suffrage == raft.Voter {
-			voters[string(srv.Address)] = p
+			r.voters[string(srv.Address)] = p
 		}
 		if string(srv.Address) != m.identity {
-			others[string(srv.Address)] = p
+			r.others[string(srv.Address)] = p
 		}
 	}
-	for range 2 { // the configuration may have changed while this node was away: then the new members are asked, too
-		for _, r := range m.askStart(ctx, others, sure) {
-			switch {
-			case r.Answer.Past != "":
-				m.c.Fail(fmt.Errorf("%w: %s", ErrSuperseded, r.Answer.Past))
-				return true
-			case r.Answer.Lives != "":
-				m.c.Fail(fmt.Errorf("%w: %s", ErrDuplicateID, r.Answer.Lives))
-				return true
-			case r.Answer.OK:
-				agree[r.Identity] = true
-				sure[r.Identity] = !r.Answer.Early
-			}
-			if r.Answer.Index > index {
-				index = r.Answer.Index
-				clear(voters)
-				for _, p := range r.Answer.Voters {
-					voters[p.Identity()] = p
-				}
-			}
+	// First nobody is to remember anything. A directory that one member takes for the node's, because it knows no better, and another one refuses,
+	// must not take the place of the node's own. The configuration may have changed while this node was away: then the new members are asked, too.
+	if !m.takes.Load() {
+		known := len(r.others)
+		if !r.ask(ctx, false) || len(r.others) > known && !r.ask(ctx, false) {
+			return true
 		}
-		for identity, p := range voters {
-			if identity != m.identity {
-				others[identity] = p
-			}
+		if !r.enough() {
+			return false
 		}
 	}
-	confirmed := 0
-	for identity := range voters { // order-free: a count
-		if sure[identity] || agree[identity] || identity == m.identity {
-			confirmed++
-		}
+	clear(r.agree)
+	if !r.ask(ctx, true) {
+		return true
 	}
-	if 2*confirmed > len(voters) {
+	if r.enough() {
 		if err := m.book.sure(); err != nil {
 			m.c.FailDisk(err)
 			return true
 		}
 		m.takePart()
 	}
-	for identity := range others { // order-free: any of them
+	for identity := range r.others { // order-free: any of them
 		if !sure[identity] {
 			return false
+		}
+	}
+	return true
+}
+
+// enough reports whether a majority, this node included, has no objection.
+func (r *round) enough() bool {
+	confirmed := 0
+	for identity := range r.voters { // order-free: a count
+		if r.sure[identity] || r.agree[identity] || identity == r.identity {
+			confirmed++
+		}
+	}
+	return 2*confirmed > len(r.voters)
+}
+
+// ask asks those who have not agreed, side by side. It waits for all of them, but not for long once a majority has agreed. It reports false if
+// somebody objects: this node stops.
+func (r *round) ask(ctx context.Context, keep bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	q := startRequest{Self: r.book.Me(), Starts: r.book.ownStarts(), Cluster: r.book.clusterID(), Fresh: !r.takes.Load(), Keep: keep}
+	if q.Fresh {
+		q.Term = r.raft.CurrentTerm()
+		_, q.Last = r.raft.LogEnd()
+	}
+	out, asked := make(chan VoterAnswer[startReply], len(r.others)), 0
+	for identity, p := range r.others { // order-free: side by side
+		if r.sure[identity] || r.agree[identity] {
+			continue
+		}
+		asked++
+		go func() {
+			a, err := rpc.Request[startReply](ctx, r.clients, p.Addr, identity, rpc.KindStart, q)
+			// All addresses may have changed at once. Then nobody is where he was, and a greeting has told where he is.
+			if now := r.contactAddr(identity); err != nil && now != "" && now != p.Addr {
+				a, err = rpc.Request[startReply](ctx, r.clients, now, identity, rpc.KindStart, q)
+			}
+			out <- VoterAnswer[startReply]{identity, a, err}
+		}()
+	}
+	var late <-chan time.Time
+	for range asked {
+		if late == nil && r.enough() {
+			late = time.After(startGrace)
+		}
+		select {
+		case a := <-out:
+			if a.Err == nil && !r.take(a, keep) {
+				return false
+			}
+		case <-late:
+			return true
+		}
+	}
+	return true
+}
+
+// take takes an answer. It reports false if it is an objection.
+func (r *round) take(a VoterAnswer[startReply], keep bool) bool {
+	switch {
+	case a.Answer.Past != "":
+		r.c.Fail(fmt.Errorf("%w: %s", ErrSuperseded, a.Answer.Past))
+		return false
+	case a.Answer.Lives != "":
+		r.c.Fail(fmt.Errorf("%w: %s", ErrDuplicateID, a.Answer.Lives))
+		return false
+	case a.Answer.OK:
+		r.agree[a.Identity] = true
+		r.sure[a.Identity] = keep && !a.Answer.Early
+	}
+	if a.Answer.Index <= r.index {
+		return true
+	}
+	r.index = a.Answer.Index
+	clear(r.voters)
+	for _, p := range a.Answer.Voters {
+		r.voters[p.Identity()] = p
+		if p.Identity() != r.identity {
+			r.others[p.Identity()] = p
 		}
 	}
 	return true
@@ -171,38 +244,6 @@ func (m starts) announceOnce(ctx context.Context, sure map[string]bool) (all boo
 func (m starts) takePart() {
 	m.takes.Store(true)
 	m.c.Admit()
-}
-
-// askStart asks those who are not sure yet, side by side.
-func (m starts) askStart(ctx context.Context, whom map[string]Peer, sure map[string]bool) (answers []VoterAnswer[startReply]) {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
-	defer cancel()
-	q := startRequest{Self: m.book.Me(), Starts: m.book.ownStarts(), Cluster: m.book.clusterID(), Fresh: !m.takes.Load()}
-	if q.Fresh {
-		q.Term = m.raft.CurrentTerm()
-		_, q.Last = m.raft.LogEnd()
-	}
-	out, asked := make(chan VoterAnswer[startReply]), 0
-	for identity, p := range maps.All(whom) {
-		if sure[identity] {
-			continue
-		}
-		asked++
-		go func() {
-			a, err := rpc.Request[startReply](ctx, m.clients, p.Addr, identity, rpc.KindStart, q)
-			// All addresses may have changed at once. Then nobody is where he was, and a greeting has told where he is.
-			if now := m.contactAddr(identity); err != nil && now != "" && now != p.Addr {
-				a, err = rpc.Request[startReply](ctx, m.clients, now, identity, rpc.KindStart, q)
-			}
-			out <- VoterAnswer[startReply]{identity, a, err}
-		}()
-	}
-	for range asked {
-		if a := <-out; a.Err == nil {
-			answers = append(answers, a)
-		}
-	}
-	return answers
 }
 
 // contactAddr returns where a node says that it is, whether or not its start was confirmed; "": it has said nothing.
@@ -256,13 +297,15 @@ func (m starts) answerStart(ctx context.Context, q startRequest) (r startReply, 
 		r.Lives = fmt.Sprintf("node %q runs at %s, and another one with its directory at %s", q.Self.ID, p.Addr, q.Self.Addr)
 		return r, nil
 	}
+	if r.OK = true; !q.Keep {
+		return r, nil
+	}
 	if err := m.book.confirm(q.Self); err != nil {
 		m.c.FailDisk(err)
 		return r, err
 	}
 	m.c.Confirmed(identity, q.Self.Start)
 	m.wakeSettle()
-	r.OK = true
 	return r, nil
 }
 
