@@ -199,7 +199,7 @@ func TestCopiesBesideTheirOriginals(t *testing.T) {
 	c.submit(0, map[string]any{"behavior": "wait", "id": "held-long", "params": map[string]any{"ms": 8000}})
 	c.eventually("it runs", func() bool { return c.get("held-long", "").Status == "RUNNING" })
 	copyOf := func(p *process, flags ...string) *process {
-		q := &process{t: t, id: p.id, dir: t.TempDir(), http: freeAddr(t)}
+		q := &process{t: t, id: p.id, dir: t.TempDir()}
 		if err := os.CopyFS(filepath.Join(q.dir, "data"), os.DirFS(filepath.Join(p.dir, "data"))); err != nil {
 			t.Fatal(err)
 		}
@@ -207,6 +207,9 @@ func TestCopiesBesideTheirOriginals(t *testing.T) {
 		flags = append(flags, "--dir", filepath.Join(q.dir, "data"))
 		for i := 0; i < len(flags); i += 2 {
 			q.args[slices.Index(q.args, flags[i])+1] = flags[i+1]
+		}
+		if i := slices.Index(q.args, "--http"); i >= 0 {
+			q.http = q.args[i+1]
 		}
 		q.start()
 		t.Cleanup(func() {
