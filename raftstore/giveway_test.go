@@ -42,7 +42,7 @@ func TestStalledDiskGivesWay(t *testing.T) {
 				if took := time.Since(begun); took > 8*time.Second {
 					t.Errorf("another leader after %v", took)
 				}
-				<-time.After(begun.Add(5 * time.Second).Sub(time.Now()))
+				<-time.After(time.Until(begun.Add(5 * time.Second)))
 				c.await("another leader", func() bool { return c.leader(bad) != nil })
 				disks[bad.id].hang.Store(false)
 				release()
@@ -221,7 +221,7 @@ func TestStarvedIsNotSlow(t *testing.T) {
 		disks[leader.id].slow.Store(0)
 		disks[leader.id].hang.Store(true)
 		defer close(disks[leader.id].hold)
-		go leader.store.Propose(ctxFor(t, time.Minute), submit("never", task.Fail)) //nolint:errcheck // it stops in the middle
+		go leader.store.Propose(ctxFor(t, time.Minute), submit("never", task.Fail))
 		begun := time.Now()
 		if err := <-leader.fatal; !errors.Is(err, ErrDiskStalled) || time.Since(begun) < 100*time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)

@@ -3,6 +3,7 @@ package lateness
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,17 +83,13 @@ func TestThread(t *testing.T) {
 		done <- d
 	}()
 	before := <-done
-	stop := make(chan struct{})
-	defer close(stop)
+	var stop atomic.Bool
+	defer stop.Store(true)
 	for range 4 * runtime.NumCPU() {
 		go func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !stop.Load() {
+				continue
 			}
 		}()
 	}

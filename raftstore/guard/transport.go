@@ -128,13 +128,13 @@ func (l *streamLayer) acceptAll() {
 				err = l.holders.wait(context.Background(), l.done)
 			}
 			if err != nil {
-				t.Close()
+				_ = t.Close()
 				return
 			}
 			select {
 			case l.accepted <- t:
 			case <-l.done:
-				t.Close()
+				_ = t.Close()
 			}
 		})
 	}
@@ -194,12 +194,12 @@ func (l *streamLayer) Dial(identity raft.ServerAddress, timeout time.Duration) (
 		return nil, net.ErrClosed
 	}
 	if now, _ := l.where(string(identity)); now != addr { // another start was confirmed while this node dialled
-		t.Close()
+		_ = t.Close()
 		return nil, fmt.Errorf("raftstore: %s is not at %s any more", identity, addr)
 	}
 	_ = t.SetWriteDeadline(time.Now().Add(timeout))
 	if _, err := t.Write(l.holders.preamble(string(identity))); err != nil {
-		t.Close()
+		_ = t.Close()
 		return nil, err
 	}
 	_ = t.SetWriteDeadline(time.Time{})
