@@ -162,6 +162,9 @@ func listing(t *testing.T, dir string, times bool) string {
 		if err != nil {
 			return err
 		}
+		if d.Name() == "n1" && !times { // a node runs in it, which writes
+			return fs.SkipDir
+		}
 		info, err := d.Info()
 		if err != nil {
 			return err
