@@ -11,7 +11,14 @@ import (
 func Append(r io.Reader, body []byte, n, step int) ([]byte, error) {
 	for end := len(body) + n; len(body) < end; {
 		have := len(body)
-		body = append(body, make([]byte, min(end-have, max(step, have)))...)
+		want := have + min(end-have, max(step, have))
+		if want <= cap(body) {
+			body = body[:want]
+		} else { // not append(body, make(…)...): the race detector's builds make both
+			more := make([]byte, want)
+			copy(more, body)
+			body = more
+		}
 		if _, err := io.ReadFull(r, body[have:]); err != nil {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
