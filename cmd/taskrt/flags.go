@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/reach"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 // envName is the environment variable of a flag. A flag that says what one command does carries the command's name
@@ -111,4 +112,14 @@ func wantsJSON(c *cli.Context) (bool, error) {
 	default:
 		return false, usagef(c, "--output must be table or json, not %q", o)
 	}
+}
+
+// answer is where a command answers in the form that --output names.
+func answer(p *program, c *cli.Context) (terminal.Answer, error) {
+	a := terminal.Answer{Output: p.stdout, Status: p.stderr}
+	asJSON, err := wantsJSON(c)
+	if asJSON {
+		a.JSON = func(v any) error { return p.encodeJSON(v, "") }
+	}
+	return a, err
 }

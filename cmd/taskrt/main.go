@@ -145,7 +145,7 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // usagef is the error of a command line that makes no sense.
 func usagef(c *cli.Context, format string, args ...any) error {
-	return &cmdline.Error{Command: c.Command, Err: fmt.Errorf(format, args...)}
+	return cmdline.Usagef(c, format, args...)
 }
 
 // report prints an error and finds its exit code.

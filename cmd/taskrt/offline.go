@@ -8,6 +8,7 @@ import (
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/atrest"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
+	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
@@ -41,17 +42,13 @@ func offlineCommands(p *program) (commands []*cli.Command) {
 	return commands
 }
 
-func offline(p *program, c *cli.Context, run func(*cli.Context, atrest.Output) error) error {
-	asJSON, err := wantsJSON(c)
+func offline(p *program, c *cli.Context, run func(*cli.Context, terminal.Answer) error) error {
+	out, err := answer(p, c)
 	if err != nil {
 		return err
 	}
 	if c.String("dir") == "" {
 		return usagef(c, "--dir is required")
-	}
-	out := atrest.Output{Output: p.stdout, Status: p.stderr}
-	if asJSON {
-		out.JSON = func(v any) error { return p.encodeJSON(v, "") }
 	}
 	err = run(c, out)
 	if _, usage := errors.AsType[*cmdline.Error](err); usage || err == nil || c.Err() != nil {

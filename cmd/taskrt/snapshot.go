@@ -4,12 +4,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/snapshots"
+	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 // snapshotCommand is about backups of the whole cluster (SPEC C8).
 func snapshotCommand(p *program) *cli.Command {
 	return snapshots.Command(snapshots.Kit{
-		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, WantsJSON: wantsJSON, EncodeJSON: p.encodeJSON,
+		Stdin: p.stdin, Answer: func(c *cli.Context) (terminal.Answer, error) { return answer(p, c) },
 		String: stringFlag, Bool: boolFlag, Int: intFlag, List: listFlag, ClientFlags: clientFlags, OutputFlag: outputFlag,
 		LogStoreFlag: logStoreFlag, LogStore: readLogStore,
 		Exit: func(code int, err error) error { return &exitError{code, err} },

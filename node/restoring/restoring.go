@@ -110,21 +110,7 @@ func (p *Plan) verify(ctx context.Context) (*backup.Verified, error) {
 		return nil, err
 	}
 	defer in.Close()
-	return backup.Verify(untilDone{ctx, in}, p.progress("verify"))
-}
-
-// untilDone ends with a context.
-type untilDone struct {
-	ctx context.Context
-	io.Reader
-}
-
-// Read implements io.Reader.
-func (r untilDone) Read(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(b)
+	return backup.Verify(backup.Until(ctx, in), p.progress("verify"))
 }
 
 // restore puts the blobs there, and founds the cluster at last.
@@ -137,7 +123,7 @@ func (p *Plan) restore(ctx context.Context) (cluster string, err error) {
 		return "", err
 	}
 	defer in.Close()
-	b, err := backup.NewReader(untilDone{ctx, in})
+	b, err := backup.NewReader(backup.Until(ctx, in))
 	if err != nil {
 		return "", err
 	}

@@ -14,19 +14,11 @@ import (
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
-// Output is where a command says what it did.
-type Output struct {
-	*terminal.Output // of tables
-
-	Status *terminal.Output
-	JSON   func(v any) error // nil: as a table
-}
-
 // migrateLog converts a log to the format --to.
-func migrateLog(c *cli.Context, out Output) error {
+func migrateLog(c *cli.Context, out terminal.Answer) error {
 	to, err := logstore.Parse(c.String("to"))
 	if err != nil {
-		return &cmdline.Error{Command: c.Command, Err: fmt.Errorf("--to: %w", err)}
+		return cmdline.Usagef(c, "--to: %w", err)
 	}
 	last := -1
 	progress := func(done, total uint64) {
@@ -51,7 +43,7 @@ func migrateLog(c *cli.Context, out Output) error {
 }
 
 // moved says that a copied directory is the only one of its node.
-func moved(c *cli.Context, out Output) error {
+func moved(c *cli.Context, out terminal.Answer) error {
 	was, err := home.Moved(filepath.Join(c.String("dir"), "raft"))
 	switch {
 	case err != nil:
@@ -65,7 +57,7 @@ func moved(c *cli.Context, out Output) error {
 }
 
 // recoverNode shows what a survivor has, or founds a new cluster of it if --cluster says which cluster it belongs to.
-func recoverNode(c *cli.Context, out Output) (err error) {
+func recoverNode(c *cli.Context, out terminal.Answer) (err error) {
 	n, err := open(c.String("dir"))
 	if err != nil {
 		return err
@@ -76,8 +68,5 @@ func recoverNode(c *cli.Context, out Output) (err error) {
 			return err
 		}
 	}
-	if out.JSON != nil {
-		return out.JSON(n.survivor)
-	}
-	return out.Table(func(w *terminal.Table) { n.survivor.show(w, c.String("dir")) })
+	return out.Show(n.survivor, func(w *terminal.Table) { n.survivor.show(w, c.String("dir")) })
 }

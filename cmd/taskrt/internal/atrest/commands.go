@@ -1,12 +1,16 @@
 package atrest
 
-import "github.com/urfave/cli/v2"
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/internal/terminal"
+)
 
 // Command is a command, and what it does. Whoever offers it adds the flags --dir and --output, and variables for all flags.
 type Command struct {
 	*cli.Command
 
-	Run func(*cli.Context, Output) error
+	Run func(*cli.Context, terminal.Answer) error
 }
 
 // Commands are all of them.

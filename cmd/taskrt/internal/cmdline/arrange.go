@@ -23,6 +23,11 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
+// Usagef returns what is wrong with the command line of a command.
+func Usagef(c *cli.Context, format string, args ...any) error {
+	return &Error{Command: c.Command, Err: fmt.Errorf(format, args...)}
+}
+
 // Arrange brings a command line into the only order that urfave/cli v2 reads completely: it stops parsing flags at
 // the first positional argument and silently ignores the rest. Here flags may stand anywhere, `--` ends them, and `-`
 // is an argument or a value. An unknown flag, a missing value, and a missing or surplus argument are errors. A flag

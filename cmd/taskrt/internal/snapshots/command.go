@@ -3,7 +3,6 @@ package snapshots
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 
@@ -22,8 +21,9 @@ import (
 
 // Kit is what the commands have in common with all others.
 type Kit struct {
-	Stdin          io.Reader
-	Stdout, Stderr *terminal.Output
+	Stdin io.Reader
+	// Answer is where a command answers, in the form that --output names.
+	Answer func(*cli.Context) (terminal.Answer, error)
 	// String, Bool, Int and List make flags of a command.
 	String func(command, name, value, usage string, aliases ...string) cli.Flag
 	Bool   func(command, name, usage string) cli.Flag
@@ -37,9 +37,6 @@ type Kit struct {
 	LogStore     func(*cli.Context) (logstore.Kind, error)
 	// Online makes the action of a command that asks a cluster.
 	Online func(Online) cli.ActionFunc
-	// WantsJSON reads --output, and EncodeJSON writes what it asks for.
-	WantsJSON  func(*cli.Context) (bool, error)
-	EncodeJSON func(v any, indent string) error
 	// Exit makes an error that ends the program with a code.
 	Exit func(code int, err error) error
 }
@@ -48,17 +45,13 @@ type Kit struct {
 type Online func(*cli.Context, context.Context, *apiclient.Client) error
 
 // action does what a command says. The client is nil for a command that asks no cluster.
-type action func(*cli.Context, context.Context, *apiclient.Client, Output) error
+type action func(*cli.Context, context.Context, *apiclient.Client, terminal.Answer) error
 
 // run carries a command out.
 func (k *Kit) run(c *cli.Context, ctx context.Context, cl *apiclient.Client, do action) error { //nolint:revive // a cli.Context comes first everywhere
-	asJSON, err := k.WantsJSON(c)
+	out, err := k.Answer(c)
 	if err != nil {
 		return err
-	}
-	out := Output{Output: k.Stdout, Status: k.Stderr}
-	if asJSON {
-		out.JSON = func(v any) error { return k.EncodeJSON(v, "") }
 	}
 	err = do(c, ctx, cl, out)
 	if code := exitCode(c, err); code != 0 {
@@ -94,13 +87,15 @@ func Command(k Kit) *cli.Command {
 			},
 			{
 				Name: "inspect", Usage: "show what a backup says of itself, without reading all of it; - is standard input", ArgsUsage: "FILE",
-				Flags:  []cli.Flag{k.identityFlag(), k.OutputFlag()},
-				Action: k.reading(func(_ *cli.Context, _ context.Context, from source, out Output) error { return inspect(from, out) }),
+				Flags: []cli.Flag{k.identityFlag(), k.OutputFlag()},
+				Action: k.reading(func(_ *cli.Context, _ context.Context, from source, out terminal.Answer) error {
+					return inspect(from, out)
+				}),
 			},
 			{
 				Name: "verify", Usage: "restore a backup in memory, run every check, hash every file; - is standard input", ArgsUsage: "FILE",
 				Flags: []cli.Flag{k.identityFlag(), k.OutputFlag()},
-				Action: k.reading(func(_ *cli.Context, ctx context.Context, from source, out Output) error {
+				Action: k.reading(func(_ *cli.Context, ctx context.Context, from source, out terminal.Answer) error {
 					return verify(ctx, from, out)
 				}),
 			},
@@ -115,41 +110,34 @@ func (k *Kit) identityFlag() cli.Flag {
 }
 
 // reading is the action of a command that reads a backup.
-func (k *Kit) reading(do func(*cli.Context, context.Context, source, Output) error) cli.ActionFunc {
-	return k.offline(func(c *cli.Context, ctx context.Context, _ *apiclient.Client, out Output) error {
+func (k *Kit) reading(do func(*cli.Context, context.Context, source, terminal.Answer) error) cli.ActionFunc {
+	return k.offline(func(c *cli.Context, ctx context.Context, _ *apiclient.Client, out terminal.Answer) error {
 		keys, err := sealed.Identities(c.StringSlice("identity"))
 		if err != nil {
-			return usagef(c, "--identity: %w", err)
+			return cmdline.Usagef(c, "--identity: %w", err)
 		}
 		return do(c, ctx, source{c.Args().First(), k.Stdin, keys}, out)
 	})
 }
 
-func usagef(c *cli.Context, format string, args ...any) error {
-	return &cmdline.Error{Command: c.Command, Err: fmt.Errorf(format, args...)}
-}
-
-func runSave(c *cli.Context, ctx context.Context, cl *apiclient.Client, out Output) error { //nolint:revive // a cli.Context comes first everywhere
+func runSave(c *cli.Context, ctx context.Context, cl *apiclient.Client, out terminal.Answer) error { //nolint:revive // a cli.Context comes first everywhere
 	r := snapshot.SaveRequest{WithoutBlobs: c.Bool("without-blobs"), AllowMissing: c.Bool("allow-missing"), Rate: int64(c.Int("rate")) << 20}
 	if c.Int("rate") <= 0 {
-		return usagef(c, "--rate is at least 1 MiB per second")
+		return cmdline.Usagef(c, "--rate is at least 1 MiB per second")
 	}
 	keys, err := sealed.Recipients(c.StringSlice("encrypt-to"))
 	if err != nil {
-		return usagef(c, "--encrypt-to: %w", err)
+		return cmdline.Usagef(c, "--encrypt-to: %w", err)
 	}
 	return save(ctx, apiclient.NewSnapshots(cl), r, c.Args().First(), keys, out)
 }
 
-func runHolds(_ *cli.Context, ctx context.Context, cl *apiclient.Client, out Output) error { //nolint:revive // a cli.Context comes first everywhere
+func runHolds(_ *cli.Context, ctx context.Context, cl *apiclient.Client, out terminal.Answer) error { //nolint:revive // a cli.Context comes first everywhere
 	r, err := apiclient.NewSnapshots(cl).Holds(ctx)
 	if err != nil {
 		return err
 	}
-	if out.JSON != nil {
-		return out.JSON(r)
-	}
-	return out.Table(func(w *terminal.Table) { showHolds(w, r) })
+	return out.Show(r, func(w *terminal.Table) { showHolds(w, r) })
 }
 
 func restoreCommand(k Kit) *cli.Command {
@@ -166,7 +154,7 @@ func restoreCommand(k Kit) *cli.Command {
 			k.Bool(cmd, "allow-missing", "restore a backup that lacks files which its state knows"),
 			k.LogStoreFlag(cmd), k.identityFlag(), k.OutputFlag(),
 		},
-		Action: k.reading(func(c *cli.Context, ctx context.Context, from source, out Output) error {
+		Action: k.reading(func(c *cli.Context, ctx context.Context, from source, out terminal.Answer) error {
 			p := restoring.Plan{Dir: c.String("dir"), Node: c.String("id"), Approve: c.StringSlice("approve"), AllowMissing: c.Bool("allow-missing")}
 			var err error
 			if p.Log, err = k.LogStore(c); err != nil {
@@ -174,19 +162,19 @@ func restoreCommand(k Kit) *cli.Command {
 			}
 			switch p.DropTokens = c.String("tokens") == "drop"; {
 			case p.Dir == "":
-				return usagef(c, "--dir is required")
+				return cmdline.Usagef(c, "--dir is required")
 			case !p.DropTokens && c.String("tokens") != "keep":
-				return usagef(c, "--tokens is keep or drop: whoever has an access token of the former cluster can use it with the new one, or cannot")
+				return cmdline.Usagef(c, "--tokens is keep or drop: whoever has an access token of the former cluster can use it with the new one, or cannot")
 			case from.path == "-":
-				return usagef(c, "a backup is read twice to be restored: name a file")
+				return cmdline.Usagef(c, "a backup is read twice to be restored: name a file")
 			}
 			for _, id := range append([]string{p.Node}, p.Approve...) {
 				if err := api.CheckNode(id); err != nil {
-					return usagef(c, "--id, --approve: %w", err)
+					return cmdline.Usagef(c, "--id, --approve: %w", err)
 				}
 			}
 			if err := restore(ctx, from, p, out); errors.Is(err, restoring.ErrNotEmpty) {
-				return usagef(c, "--dir: %w", err)
+				return cmdline.Usagef(c, "--dir: %w", err)
 			} else if err != nil {
 				return err
 			}

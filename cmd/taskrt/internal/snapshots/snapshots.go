@@ -20,14 +20,6 @@ import (
 	"github.com/taskrt/taskrt/node/restoring"
 )
 
-// Output is where a command says what it did.
-type Output struct {
-	*terminal.Output // of tables
-
-	Status *terminal.Output
-	JSON   func(v any) error // nil: as a table
-}
-
 // Saved says what was saved.
 type Saved struct {
 	File   string        `json:"file"`
@@ -73,7 +65,7 @@ func (s *source) open() (*opened, error) {
 }
 
 // save saves a backup of a cluster into a file, which is there only when it is whole. - is standard output. Without keys it is not encrypted.
-func save(ctx context.Context, s snapshot.Snapshots, r snapshot.SaveRequest, file string, keys []age.Recipient, out Output) error {
+func save(ctx context.Context, s snapshot.Snapshots, r snapshot.SaveRequest, file string, keys []age.Recipient, out terminal.Answer) error {
 	if file == "-" {
 		if out.IsTerminal() {
 			return errors.New("a backup is no text: name a file, or send standard output elsewhere")
@@ -201,7 +193,7 @@ func (p *progress) tell(h backup.Header, seen backup.End) {
 func (p *progress) end() { p.out.EndStatus() }
 
 // inspect shows what the header of a backup says. The rest is not read.
-func inspect(from source, out Output) error {
+func inspect(from source, out terminal.Answer) error {
 	in, err := from.open()
 	if err != nil {
 		return err
@@ -213,10 +205,7 @@ func inspect(from source, out Output) error {
 	}
 	defer b.Close()
 	h := b.Header()
-	if out.JSON != nil {
-		return out.JSON(h)
-	}
-	return out.Table(func(w *terminal.Table) {
+	return out.Show(h, func(w *terminal.Table) {
 		showHeader(w, h)
 		if in.size > 0 {
 			w.Field("file", show.Bytes(in.size))
@@ -247,22 +236,19 @@ func showHeader(w *terminal.Table, h backup.Header) {
 }
 
 // verify restores a backup in memory, runs every check, and shows what it has.
-func verify(ctx context.Context, from source, out Output) error {
+func verify(ctx context.Context, from source, out terminal.Answer) error {
 	in, err := from.open()
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	bar := newProgress(out.Status, "verified")
-	v, err := backup.Verify(untilDone{ctx, in}, bar.tell)
+	v, err := backup.Verify(backup.Until(ctx, in), bar.tell)
 	bar.end()
 	if err != nil {
 		return err
 	}
-	if out.JSON != nil {
-		return out.JSON(v)
-	}
-	return out.Table(func(w *terminal.Table) {
+	return out.Show(v, func(w *terminal.Table) {
 		showHeader(w, v.Header)
 		w.Field("in the file", blobs(v.Header, v.End))
 		for _, b := range v.Missing {
@@ -273,22 +259,8 @@ func verify(ctx context.Context, from source, out Output) error {
 	})
 }
 
-// untilDone ends with a context.
-type untilDone struct {
-	ctx context.Context
-	io.Reader
-}
-
-// Read implements io.Reader.
-func (r untilDone) Read(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(b)
-}
-
 // restore founds a new cluster of a backup.
-func restore(ctx context.Context, from source, p restoring.Plan, out Output) error {
+func restore(ctx context.Context, from source, p restoring.Plan, out terminal.Answer) error {
 	p.Open = func() (io.ReadCloser, error) { return from.open() }
 	bars := map[string]*progress{"verify": newProgress(out.Status, "verified"), "restore": newProgress(out.Status, "restored")}
 	p.Progress = func(phase string, h backup.Header, seen backup.End) { bars[phase].tell(h, seen) }
@@ -297,10 +269,7 @@ func restore(ctx context.Context, from source, p restoring.Plan, out Output) err
 	if err != nil {
 		return err
 	}
-	if out.JSON != nil {
-		return out.JSON(r)
-	}
-	return out.Table(func(w *terminal.Table) {
+	return out.Show(r, func(w *terminal.Table) {
 		w.Field("cluster", r.Cluster)
 		w.Field("node", r.Node)
 		w.Field("directory", r.Dir)

@@ -74,7 +74,7 @@ func TestSave(t *testing.T) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "backup")
 		var said bytes.Buffer
-		out := Output{Output: terminal.New(&said), Status: terminal.New(&said)}
+		out := terminal.Answer{Output: terminal.New(&said), Status: terminal.New(&said)}
 		if err := save(t.Context(), node{x.stream}, snapshot.SaveRequest{}, file, x.keys, out); !errors.Is(err, x.want) {
 			t.Errorf("%s: %v, want %v", x.name, err, x.want)
 		}
