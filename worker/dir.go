@@ -103,29 +103,24 @@ const secretBytes = 32
 // ownSecret reads the secret. If the directory is a copy of the one for which the secret was drawn, it draws another one: where the lock of the
 // original is held, nobody here knows (SPEC L6). The former session of this worker then ends with its TTL.
 func ownSecret(path string, lock *os.File) ([]byte, error) {
-	mark, err := birth.Of(lock)
+	record := filepath.Join(path, "secret.of")
+	bond, err := birth.Look(record, lock)
 	if err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	name := filepath.Join(path, "secret.of")
-	of, err := os.ReadFile(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // of a build that bound no secret, or new
-		secret, err := readSecret(path)
-		if err != nil {
-			return nil, err
-		}
-		return secret, writeFile(name, string(mark)+"\n")
-	case err != nil:
+	var secret []byte
+	if bond == birth.Copied {
+		secret, err = drawSecret(filepath.Join(path, "secret"))
+	} else {
+		secret, err = readSecret(path)
+	}
+	if err != nil || bond == birth.Bound {
+		return secret, err
+	}
+	if err := birth.Bind(record, lock); err != nil { // copied, new, or of a build that bound no secret
 		return nil, fmt.Errorf("worker: %w", err)
-	case strings.TrimSpace(string(of)) == string(mark):
-		return readSecret(path)
 	}
-	secret, err := drawSecret(filepath.Join(path, "secret"))
-	if err != nil {
-		return nil, err
-	}
-	return secret, writeFile(name, string(mark)+"\n")
+	return secret, nil
 }
 
 func readSecret(path string) ([]byte, error) {

@@ -212,7 +212,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/whole":      {"internal/durable"},
 	"node/restoring":                 {"backup", "blob", "internal/durable", "raftstore/logstore", "raftstore/members", "raftstore/refound", "task"},
 	"raftstore/home":                 {"raftstore/logstore", "internal/birth", "internal/durable"},
-	"internal/birth":                 {},
+	"internal/birth":                 {"internal/durable"},
 	"backup/sealed":                  {},
 	"cmd/taskrt/internal/settings":   {},
 	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux"},

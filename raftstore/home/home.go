@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/taskrt/taskrt/internal/birth"
 	"github.com/taskrt/taskrt/internal/durable"
@@ -55,24 +54,20 @@ func copied(dir string) error {
 
 // Check returns the error that Open would return for a directory that is a copy. It changes nothing.
 func Check(dir string) error {
-	of, err := os.ReadFile(filepath.Join(dir, boundFile))
-	if errors.Is(err, fs.ErrNotExist) { // no node has started here
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("raftstore: %w", err)
-	}
 	lock, err := os.Open(filepath.Join(dir, logstore.LockFile))
-	if errors.Is(err, fs.ErrNotExist) { // whoever copied it has left the lock out
-		return copied(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(record(dir)); err == nil { // whoever copied it has left the lock out
+			return copied(dir)
+		}
+		return nil // no node has started here
 	} else if err != nil {
 		return fmt.Errorf("raftstore: %w", err)
 	}
 	defer lock.Close()
-	mark, err := birth.Of(lock)
-	if err != nil {
+	switch bond, err := birth.Look(record(dir), lock); {
+	case err != nil:
 		return fmt.Errorf("raftstore: %w", err)
-	}
-	if strings.TrimSpace(string(of)) != string(mark) {
+	case bond == birth.Copied:
 		return copied(dir)
 	}
 	return nil
@@ -80,7 +75,7 @@ func Check(dir string) error {
 
 // Moved says that a copied directory is the only one of its node: the original is gone. It reports whether the directory was a copy.
 func Moved(dir string) (was bool, err error) {
-	if _, err := os.Stat(filepath.Join(dir, boundFile)); err != nil {
+	if _, err := os.Stat(record(dir)); err != nil {
 		return false, err
 	}
 	lock, copied, err := look(dir)
@@ -107,30 +102,22 @@ func look(dir string) (lock *os.File, copied bool, err error) {
 			lock.Close()
 		}
 	}()
-	mark, err := birth.Of(lock)
-	if err != nil {
-		return nil, false, fmt.Errorf("raftstore: %w", err)
-	}
-	of, err := os.ReadFile(filepath.Join(dir, boundFile))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return lock, false, Bind(dir, lock)
+	switch bond, err := birth.Look(record(dir), lock); {
 	case err != nil:
 		return nil, false, fmt.Errorf("raftstore: %w", err)
+	case bond == birth.Unbound:
+		return lock, false, Bind(dir, lock)
+	default:
+		return lock, bond == birth.Copied, nil
 	}
-	return lock, strings.TrimSpace(string(of)) != string(mark), nil
 }
 
-// boundFile says to which lock file a directory is bound.
-const boundFile = "lock.of"
+// record says to which lock file a directory is bound.
+func record(dir string) string { return filepath.Join(dir, "lock.of") }
 
 // Bind binds a directory to its lock, which the caller holds.
 func Bind(dir string, lock *os.File) error {
-	mark, err := birth.Of(lock)
-	if err == nil {
-		err = durable.WriteFile(filepath.Join(dir, boundFile), []byte(mark+"\n"))
-	}
-	if err != nil {
+	if err := birth.Bind(record(dir), lock); err != nil {
 		return fmt.Errorf("raftstore: %w", err)
 	}
 	return nil
