@@ -237,6 +237,18 @@ func TestRefoundRefuses(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
+		alone := some(c, 1, nil)[0]
+		c.activate(alone.store)
+		c.stop(alone)
+		d, found := c.look(alone)
+		err = d.Found(found, refound.Plan{Node: alone.id, Cluster: refound.NewID(), Approve: []string{""}, Command: "test"})
+		if err == nil || !strings.Contains(err.Error(), "node: ") {
+			t.Errorf("nobody is approved: %v", err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c.start(alone, 1) // nothing was changed
 		if _, err := refound.Create(empty.dir, "bolt"); err == nil {
 			t.Error("there is a node already")
 		}

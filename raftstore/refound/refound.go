@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/internal/durable"
 	"github.com/taskrt/taskrt/raftstore/home"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/raftstore/members"
@@ -57,7 +58,7 @@ func Create(path string, kind logstore.Kind) (*Dir, error) {
 	if found, err := logstore.Find(path); err != nil || found != "" {
 		return nil, errors.Join(fmt.Errorf("%s has a node already: restore into an empty directory", path), err)
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := durable.MkdirAll(path); err != nil {
 		return nil, err
 	}
 	return open(path, kind)
@@ -157,23 +158,19 @@ func (s *State) apply(e *raft.Log) (err error) {
 		return err
 	}
 	h.Index, h.Term = e.Index, e.Term
-	return applied(s.Machine, h, ps)
+	_, err = applied(s.Machine, h, ps)
+	return err
 }
 
 // applied applies an entry. A machine that panics is worth nothing any more.
-func applied(m *task.Machine, h task.Header, ps []task.Proposal) (err error) {
+func applied(m *task.Machine, h task.Header, ps []task.Proposal) (results []task.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v\n%s", p, debug.Stack())
 		}
 	}()
-	results, _ := m.Apply(h, ps)
-	for i := range results {
-		if _, ours := ps[i].Command.(task.Refound); ours && results[i].Code != task.OK {
-			return fmt.Errorf("%s: %s", results[i].Field, results[i].Message)
-		}
-	}
-	return nil
+	results, _ = m.Apply(h, ps)
+	return results, nil
 }
 
 // Plan is the cluster that Found founds.
@@ -195,8 +192,14 @@ func (d *Dir) Found(s *State, p Plan) error {
 		return fmt.Errorf("read the term: %w", err)
 	}
 	m, begun := s.Machine, task.Header{Index: s.Index + 1, Term: max(term, s.Term) + 1, Now: s.Machine.Now(), LeaseNow: s.Machine.LeaseNow()}
-	if err := applied(m, begun, p.proposals(m)); err != nil {
+	results, err := applied(m, begun, p.proposals(m))
+	if err != nil {
 		return fmt.Errorf("found the cluster: %w", err)
+	}
+	for _, r := range results {
+		if r.Code != task.OK {
+			return fmt.Errorf("found the cluster: %s: %s", r.Field, r.Message)
+		}
 	}
 	me, err := members.Rebegin(d.path, p.Node, p.Cluster, m.Level(), p.Command)
 	if err != nil {
