@@ -2,10 +2,8 @@ package guard
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 
@@ -46,7 +44,7 @@ func newHolders(c *Config) *holders {
 func (h *holders) admit() { h.once.Do(func() { close(h.open) }) }
 
 // wait returns once this node may take part, or an error.
-func (h *holders) wait(ctx context.Context, done <-chan struct{}) error {
+func (h *holders) wait(done <-chan struct{}) error {
 	select {
 	case <-h.open:
 		return nil
@@ -58,7 +56,6 @@ func (h *holders) wait(ctx context.Context, done <-chan struct{}) error {
 	case <-h.open:
 		return nil
 	case <-t.C:
-	case <-ctx.Done():
 	case <-done:
 	}
 	return errNotConfirmed
@@ -154,5 +151,3 @@ func (r *Raft) Confirmed(identity, start string) {
 
 // with is at the other end of a connection: a start that has called, if it has said so, or whoever was at an address when this node dialled.
 type with struct{ identity, start, addr string }
-
-var _ net.Conn = (*trackedConn)(nil)

@@ -125,7 +125,7 @@ func (l *streamLayer) acceptAll() {
 		l.wg.Go(func() {
 			err := l.greet(t)
 			if err == nil {
-				err = l.holders.wait(context.Background(), l.done)
+				err = l.holders.wait(l.done)
 			}
 			if err != nil {
 				_ = t.Close()
@@ -167,7 +167,7 @@ func (l *streamLayer) Dial(identity raft.ServerAddress, timeout time.Duration) (
 	if !ok {
 		return nil, fmt.Errorf("raftstore: no address known of %s", identity)
 	}
-	if err := l.holders.wait(context.Background(), l.done); err != nil {
+	if err := l.holders.wait(l.done); err != nil {
 		return nil, err
 	}
 	// A dial to a dead host must not keep a vote or a heartbeat waiting for the whole timeout.
