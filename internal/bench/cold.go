@@ -10,15 +10,7 @@ import (
 // coldPreset kills all nodes with many tasks queued, and starts all of them at once (SPEC C10). It measures how long the cluster has no
 // leader after the last process was started, and how many terms that took: one is the least.
 func coldPreset(ctx context.Context, b *bed) error {
-	if b.cluster == nil {
-		return errNotOurs
-	}
-	b.steps = b.Runs
-	b.tell("queueing tasks")
-	if err := b.fill(ctx, b.Tasks); err != nil {
-		return err
-	}
-	return b.runs(ctx, plural(b.Tasks, "task")+" queued", b.cold)
+	return b.overQueue(ctx, b.cold)
 }
 
 func (b *bed) cold(ctx context.Context) ([]value, error) {

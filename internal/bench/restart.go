@@ -11,6 +11,11 @@ import (
 // restartPreset kills a follower with many tasks queued, and starts it again. It measures how long the follower takes to be ready to
 // serve, and what that costs.
 func restartPreset(ctx context.Context, b *bed) error {
+	return b.overQueue(ctx, b.restart)
+}
+
+// overQueue measures one row over a cluster of its own in which many tasks wait.
+func (b *bed) overQueue(ctx context.Context, once func(context.Context) ([]value, error)) error {
 	if b.cluster == nil {
 		return errNotOurs
 	}
@@ -19,7 +24,7 @@ func restartPreset(ctx context.Context, b *bed) error {
 	if err := b.fill(ctx, b.Tasks); err != nil {
 		return err
 	}
-	return b.runs(ctx, plural(b.Tasks, "task")+" queued", b.restart)
+	return b.runs(ctx, plural(b.Tasks, "task")+" queued", once)
 }
 
 func (b *bed) restart(ctx context.Context) ([]value, error) {

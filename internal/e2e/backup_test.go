@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -79,17 +78,8 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	c.submit(0, map[string]any{"behavior": "held", "id": "held-1"})
 	before := c.accept(0)
-	acked, quit := &acks{at: map[string]uint64{}}, make(chan struct{})
-	var load sync.WaitGroup
-	for node := range c.nodes {
-		load.Go(func() { acked.submitThrough(c, node, quit) })
-	}
-	more := func(n int) {
-		t.Helper()
-		had := acked.count()
-		c.eventually("tasks are acknowledged", func() bool { return acked.count() >= had+n })
-	}
-	more(50)
+	acked := submitExternal(c)
+	acked.more(50)
 
 	file := filepath.Join(t.TempDir(), "backup.taskrt")
 	save := c.command(binary, "snapshot", "save", file, "--rate", "2")
@@ -111,7 +101,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if err := <-saved; err != nil {
 		t.Fatalf("save: %v: %s", err, &said)
 	}
-	more(50)
+	acked.more(50)
 	if out, err := leash.Command(binary, "snapshot", "verify", file).CombinedOutput(); err != nil {
 		t.Fatalf("verify: %v: %s", err, out)
 	}
@@ -127,8 +117,7 @@ func TestBackupAndRestore(t *testing.T) {
 	for _, p := range c.nodes {
 		p.kill9()
 	}
-	close(quit)
-	load.Wait()
+	acked.stop()
 
 	p := c.nodes[0]
 	if err := os.Rename(filepath.Join(p.dir, "data"), filepath.Join(p.dir, "lost")); err != nil {

@@ -27,35 +27,25 @@ type heritage struct {
 // exported is imported, and each record comes back. Then the version itself goes on with all of it: no level was raised (SPEC C9).
 func TestFormerVersions(t *testing.T) {
 	t.Parallel()
-	all, err := corpus.Versions()
-	if err != nil || len(all) == 0 {
-		t.Fatalf("%d versions, %v", len(all), err)
-	}
-	for _, v := range all {
-		for _, d := range v.Directories {
-			t.Run(d.String(), func(t *testing.T) {
-				t.Parallel()
-				h := inherit(t, &d)
-				p := h.nodes[0]
-				args := p.args
-				p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level") // nothing changes by itself
-				p.start()
-				h.waitReady()
-				h.isAsItWas()
-				h.exportsTheSame()
-				if d.Secured() {
-					h.knowsItsTokens()
-				}
-				h.importsAgain()
-				p.terminate()
-				p.args = append(slices.Clip(args), "--hold-feature-level")
-				p.start()
-				h.waitReady()
-				h.goesOn()
-				h.goesBack(buildFormer(t, v.Commit))
-			})
+	eachFormer(t, func(t *testing.T, h *heritage, commit string) {
+		p := h.nodes[0]
+		args := p.args
+		p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level") // nothing changes by itself
+		p.start()
+		h.waitReady()
+		h.isAsItWas()
+		h.exportsTheSame()
+		if h.d.Secured() {
+			h.knowsItsTokens()
 		}
-	}
+		h.importsAgain()
+		p.terminate()
+		p.args = append(slices.Clip(args), "--hold-feature-level")
+		p.start()
+		h.waitReady()
+		h.goesOn()
+		h.goesBack(buildFormer(t, commit))
+	})
 }
 
 // TestToolsOnFormerVersions: the commands for a stopped node's directory take those of released versions. A log is converted to the other format,
@@ -63,6 +53,45 @@ func TestFormerVersions(t *testing.T) {
 // (SPEC C2, C9).
 func TestToolsOnFormerVersions(t *testing.T) {
 	t.Parallel()
+	eachFormer(t, func(t *testing.T, h *heritage, commit string) {
+		p := h.nodes[0]
+		to := map[string]string{"bolt": "wal", "wal": "bolt"}[h.d.Store]
+		h.offline("cluster", "migrate-log", "--to", to)
+		p.args[slices.Index(p.args, h.d.Store)] = to
+		args := p.args
+		p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level")
+		p.start()
+		h.waitReady()
+		h.isAsItWas()
+		h.exportsTheSame()
+		held := h.task("held-1").Lease
+		if held == nil {
+			t.Fatal("held-1 has no lease")
+		}
+		p.terminate()
+		h.offline("cluster", "recover", "--cluster", h.d.Cluster)
+		p.args = args
+		p.start()
+		h.waitReady()
+		if code, data := h.insist(t.Context(), 0, http.MethodPost, "/v1/tasks/held-1/finish", map[string]any{"token": held.Token, "result": 1}); code != http.StatusConflict {
+			t.Errorf("by a lease of the former cluster: %d %s", code, data)
+		}
+		if resp, err := h.http.Get(h.url(p) + "/v1/cluster"); err != nil || resp.Header.Get("Taskrt-Cluster") == h.d.Cluster {
+			t.Errorf("it is the former cluster, or %v", err)
+		} else {
+			resp.Body.Close()
+		}
+		h.eventually("what ran runs again", func() bool { got := h.task("runs"); return got.Status == "RUNNING" && got.Attempt > 1 })
+		if got := h.task("done"); got.Status != "SUCCESS" {
+			t.Errorf("what was done is %+v", got)
+		}
+		h.taskrt(binary, "submit", "echo", "--id", "new", "--wait")
+	})
+}
+
+// eachFormer runs a test on each directory of each released version, side by side. commit is that of the version.
+func eachFormer(t *testing.T, f func(t *testing.T, h *heritage, commit string)) {
+	t.Helper()
 	all, err := corpus.Versions()
 	if err != nil || len(all) == 0 {
 		t.Fatalf("%d versions, %v", len(all), err)
@@ -71,39 +100,7 @@ func TestToolsOnFormerVersions(t *testing.T) {
 		for _, d := range v.Directories {
 			t.Run(d.String(), func(t *testing.T) {
 				t.Parallel()
-				h := inherit(t, &d)
-				p := h.nodes[0]
-				to := map[string]string{"bolt": "wal", "wal": "bolt"}[d.Store]
-				h.offline("cluster", "migrate-log", "--to", to)
-				p.args[slices.Index(p.args, d.Store)] = to
-				args := p.args
-				p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level")
-				p.start()
-				h.waitReady()
-				h.isAsItWas()
-				h.exportsTheSame()
-				held := h.task("held-1").Lease
-				if held == nil {
-					t.Fatal("held-1 has no lease")
-				}
-				p.terminate()
-				h.offline("cluster", "recover", "--cluster", d.Cluster)
-				p.args = args
-				p.start()
-				h.waitReady()
-				if code, data := h.insist(t.Context(), 0, http.MethodPost, "/v1/tasks/held-1/finish", map[string]any{"token": held.Token, "result": 1}); code != http.StatusConflict {
-					t.Errorf("by a lease of the former cluster: %d %s", code, data)
-				}
-				if resp, err := h.http.Get(h.url(p) + "/v1/cluster"); err != nil || resp.Header.Get("Taskrt-Cluster") == d.Cluster {
-					t.Errorf("it is the former cluster, or %v", err)
-				} else {
-					resp.Body.Close()
-				}
-				h.eventually("what ran runs again", func() bool { got := h.task("runs"); return got.Status == "RUNNING" && got.Attempt > 1 })
-				if got := h.task("done"); got.Status != "SUCCESS" {
-					t.Errorf("what was done is %+v", got)
-				}
-				h.taskrt(binary, "submit", "echo", "--id", "new", "--wait")
+				f(t, inherit(t, &d), v.Commit)
 			})
 		}
 	}
@@ -128,7 +125,7 @@ func inherit(t *testing.T, d *corpus.Directory) *heritage {
 	p := h.nodes[0]
 	p.args = append(p.args, "--log-store", d.Store, "--session-ttl", "10m", "--worker-slots", "8", "--maintenance-every", "0s")
 	p.shareCode()
-	if d.Secured() {
+	if h.d.Secured() {
 		secret := filepath.Join(dir, corpus.SecretFile)
 		p.args = append(p.args, "--cluster-secret", secret)
 		h.trust(authorities(t, secret))

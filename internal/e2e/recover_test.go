@@ -19,20 +19,46 @@ import (
 
 // acks are tasks that were acknowledged, and the index of the log that each answer named.
 type acks struct {
+	c    *cluster
+	quit chan struct{}
+	wg   sync.WaitGroup
+
 	mu sync.Mutex
 	at map[string]uint64
 }
 
-// submitThrough submits an external task by a node until the node is gone, or quit is closed.
-func (a *acks) submitThrough(c *cluster, node int, quit <-chan struct{}) {
+// submitExternal submits through every node until stop is called. It needs the behavior out.
+func submitExternal(c *cluster) *acks {
+	a := &acks{c: c, quit: make(chan struct{}), at: map[string]uint64{}}
+	for node := range c.nodes {
+		a.wg.Go(func() { a.submitThrough(node) })
+	}
+	return a
+}
+
+// more waits until n more tasks were acknowledged.
+func (a *acks) more(n int) {
+	a.c.t.Helper()
+	had := a.count()
+	a.c.eventually("tasks are acknowledged", func() bool { return a.count() >= had+n })
+}
+
+// stop ends the submitting.
+func (a *acks) stop() {
+	close(a.quit)
+	a.wg.Wait()
+}
+
+// submitThrough submits external tasks by a node.
+func (a *acks) submitThrough(node int) {
 	for n := 0; ; n++ {
 		select {
-		case <-quit:
+		case <-a.quit:
 			return
 		default:
 		}
 		id := fmt.Sprintf("by-%d-%d", node, n)
-		resp, err := c.http.Post(c.urls()[node]+"/v1/tasks", "application/json", strings.NewReader(fmt.Sprintf(`{"behavior":"out","id":%q}`, id)))
+		resp, err := a.c.http.Post(a.c.urls()[node]+"/v1/tasks", "application/json", strings.NewReader(fmt.Sprintf(`{"behavior":"out","id":%q}`, id)))
 		if err != nil {
 			continue
 		}
@@ -103,31 +129,21 @@ func TestRecoverFromEachSurvivor(t *testing.T) {
 	}
 	c.submit(0, map[string]any{"behavior": "held", "id": "held-1"})
 	before := c.accept(0)
-	acked, quit := &acks{at: map[string]uint64{}}, make(chan struct{})
-	var load sync.WaitGroup
-	for node := range c.nodes {
-		load.Go(func() { acked.submitThrough(c, node, quit) })
-	}
-	more := func(n int) {
-		t.Helper()
-		had := acked.count()
-		c.eventually("tasks are acknowledged", func() bool { return acked.count() >= had+n })
-	}
-	more(50)
+	acked := submitExternal(c)
+	acked.more(50)
 	early := (c.leader() + 1) % 3
 	c.nodes[early].kill9()
-	more(50)
+	acked.more(50)
 	on := (early + 1) % 3
 	c.submit(on, map[string]any{"behavior": "held", "id": "held-2"})
 	after := c.accept(on)
-	more(10)
+	acked.more(10)
 	for i, p := range c.nodes {
 		if i != early {
 			p.kill9()
 		}
 	}
-	close(quit)
-	load.Wait()
+	acked.stop()
 
 	clusters := map[string]bool{}
 	for i, p := range c.nodes {
