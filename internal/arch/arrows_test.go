@@ -202,7 +202,7 @@ var arrows = map[string][]string{
 	"internal/lateness":              {},
 	"cmd/taskrt/internal/atrest":     {"blob", "cmd/taskrt/internal/cmdline", "raftstore/home", "raftstore/logstore", "raftstore/refound", "internal/terminal"},
 	"raftstore/snapfile":             {"task", "task/wire"},
-	"raftstore/refound":              {"raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/snapfile", "task", "task/roster", "task/wire"},
+	"raftstore/refound":              {"internal/durable", "raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/snapfile", "task", "task/roster", "task/wire"},
 	"internal/corpus":                {},
 	"internal/corpus/make":           {"internal/built", "internal/corpus", "internal/idle", "internal/leash", "internal/trio", "raftstore/logstore"},
 	"api/snapshot":                   {"api"},

@@ -48,7 +48,7 @@ func Open(path string) (*Dir, error) {
 		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("there is no node in it: %w", err)
+		return nil, err
 	}
 	return open(path, kind)
 }
