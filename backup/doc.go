@@ -73,6 +73,6 @@ type End struct {
 
 // Blob names a file of the blob store.
 type Blob struct {
-	Digest string // lower-case hex SHA-256
-	Size   int64
+	Digest string `json:"digest"` // lower-case hex SHA-256
+	Size   int64  `json:"size"`
 }

@@ -44,9 +44,9 @@ func Needed(f *task.Frozen) []Blob {
 
 // Verified says what Verify has looked at.
 type Verified struct {
-	Header  Header
-	End     End
-	Missing []Blob // that no node had, the first of them
+	Header  Header `json:"header"`
+	End     End    `json:"end"`
+	Missing []Blob `json:"missing"` // that no node had, the first of them
 }
 
 // maxMissing bounds Verified.Missing.
@@ -68,7 +68,7 @@ func Verify(r io.Reader, progress func(Header, End)) (*Verified, error) {
 		return nil, fmt.Errorf("%w: the state contradicts itself: %w", ErrDamaged, err)
 	}
 	needed := Needed(m.Freeze())
-	v := &Verified{Header: b.Header()}
+	v := &Verified{Header: b.Header(), Missing: []Blob{}}
 	for i := 0; ; i++ {
 		x, err := b.Next()
 		if progress != nil {
@@ -115,7 +115,7 @@ func Check(r io.Reader, progress func(Header, End)) (*Verified, error) {
 			}
 		}
 	})
-	v := &Verified{Header: b.Header()}
+	v := &Verified{Header: b.Header(), Missing: []Blob{}}
 	for err == nil {
 		var x *BlobReader
 		tell()

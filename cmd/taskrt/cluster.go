@@ -13,7 +13,7 @@ import (
 func (p *program) clusterCommand() *cli.Command {
 	force := boolFlag("cluster", "force", "even if too few of those who vote would be left alive: the cluster may then stand still")
 	return &cli.Command{
-		Name: "cluster", Usage: "show the cluster, change its members, drain its nodes, convert a node's log", Category: "cluster",
+		Name: "cluster", Usage: "show the cluster, change its members, drain its nodes; work on a stopped node's directory", Category: "cluster",
 		Subcommands: append([]*cli.Command{
 			{Name: "status", Usage: "show nodes, workers and totals", Flags: clientFlags(), Action: p.client(clusterStatus)},
 			{Name: "workers", Usage: "show all workers, programs with external leases too", Flags: clientFlags(), Action: p.client(clusterWorkers)},

@@ -74,7 +74,7 @@ func save(ctx context.Context, s snapshot.Snapshots, r snapshot.SaveRequest, fil
 		if err != nil {
 			return err
 		}
-		return out.Status.Printf("saved %s\n%s", saved.line(), secrecy(keys))
+		return out.Status.Printf("saved %s\n%s\n", saved.line(), secrecy(keys))
 	}
 	f, err := whole.Create(file, 0o600)
 	if err != nil {
@@ -91,15 +91,15 @@ func save(ctx context.Context, s snapshot.Snapshots, r snapshot.SaveRequest, fil
 	if out.JSON != nil {
 		return out.JSON(saved)
 	}
-	return errors.Join(out.Printf("saved %s: %s\n", file, saved.line()), out.Status.Printf("%s", secrecy(keys)))
+	return errors.Join(out.Printf("saved %s: %s\n", file, saved.line()), out.Status.Printf("%s\n", secrecy(keys)))
 }
 
 // secrecy says who can read a backup.
 func secrecy(keys []age.Recipient) string {
 	if len(keys) > 0 {
-		return fmt.Sprintf("It is encrypted to %d keys: without one of the secret keys nobody restores it.\n", len(keys))
+		return fmt.Sprintf("It is encrypted to %d keys: without one of the secret keys nobody restores it.", len(keys))
 	}
-	return "It is not encrypted: whoever can read it can read params, results and files. --encrypt-to encrypts it.\n"
+	return "It is not encrypted: whoever can read it can read params, results and files. --encrypt-to encrypts it."
 }
 
 // receive copies a backup that a node sends, and checks it on its way.
@@ -278,19 +278,18 @@ func restore(ctx context.Context, from source, p restoring.Plan, out terminal.An
 		if r.Missing > 0 {
 			w.Field("missing", fmt.Sprintf("%d blobs: tasks that need them will fail", r.Missing))
 		}
-		w.Printf("\n%s", next(r, p))
+		showNext(w, r, p)
 	})
 }
 
-// next says what to do with the directory.
-func next(r *restoring.Restored, p restoring.Plan) string {
-	text := fmt.Sprintf("Start the first node on it: taskrt server --id %s --dir %s --bootstrap-expect 1 …\n"+
+// showNext says what to do with the directory.
+func showNext(w *terminal.Table, r *restoring.Restored, p restoring.Plan) {
+	w.Printf("\nStart the first node on it: taskrt server --id %s --dir %s --bootstrap-expect 1 …\n"+
 		"Others join it with empty directories, and vote after `taskrt cluster approve NODE`.\n"+
 		"Leases, sessions and answers under idempotency keys of the former cluster hold no longer, and its workers are halted.\n", r.Node, r.Dir)
 	if p.DropTokens {
-		text += "Access tokens were dropped: the root token holds.\n"
+		w.Printf("Access tokens were dropped: the root token holds.\n")
 	}
-	return text
 }
 
 // showHolds shows who keeps blobs from being dropped.
