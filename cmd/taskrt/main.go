@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/heap"
+	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -29,6 +31,13 @@ func main() {
 	// The first signal asks for a clean stop. After it the default action is back, so a second signal ends the
 	// process.
 	context.AfterFunc(ctx, stop)
+	if os.Getpid() == 1 { // the first process of a container
+		go func() {
+			if err := subproc.ReapOrphans(ctx); err != nil {
+				slog.Warn("orphans are not reaped any more", "err", err)
+			}
+		}()
+	}
 	code := run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

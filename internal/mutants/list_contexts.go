@@ -54,6 +54,8 @@ var contextsMutants = []mutant{
 		Name: "watchdog-fed-blindly", Dir: "cmd/taskrt/internal/supervisor", In: "Supervisor.Watch", Old: `err := isAlive.answer(ctx, every, errHangs)`, New: `_ = errHangs; err := isAlive.answer(ctx, every, nil)`,
 		Pkg: "./cmd/taskrt/internal/supervisor", Run: "TestWatchdogIsFedByHealth$", Why: "C10: a process that hangs would feed its watchdog",
 	},
+	{Name: "orphans-own-children", Dir: "internal/subproc", In: "brood.reapOne", Old: `own != nil {`, New: `false && own != nil {`,
+		Pkg: "./internal/subproc", Run: "TestOrphansAreReaped$", Why: "L5: how a process of guests has ended would be lost in a container"},
 	{
 		Name: "reload-half", Dir: "cmd/taskrt", In: "reloadServer", Old: `running.Grants.Replace(said.Grants)`, New: ``,
 		Pkg: "./cmd/taskrt", Run: "TestSupervised$", Why: "B6: what an operator grants or takes back would count from the next start on, and the log would say that it was read",

@@ -54,13 +54,13 @@ func Start(c Command) (*Process, error) {
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := p.cmd.Start()
+	err := children.start(p)
 	started <- err
 	if err != nil {
 		return
 	}
 	_ = p.cmd.Wait() // the state says all
-	close(p.done)
+	children.forget(p)
 }
 
 // PID is the child's.
