@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/health"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/preflight"
@@ -62,6 +64,19 @@ func checkServer(p *program, c serverSettings) error {
 		return p.stdout.Printf("node %s may start; it runs now, so its ports were not tried\n", c.ID)
 	}
 	return p.stdout.Printf("node %s may start\n", c.ID)
+}
+
+// askHealth is `taskrt server --health`. Nothing is printed but what is wrong.
+func askHealth(c *cli.Context) error {
+	asked, question := health.Server{HTTP: c.String("http"), Secret: c.String("cluster-secret"), Cert: c.String("tls-cert")}, c.String("health")
+	if err := health.Check(asked, question); err != nil {
+		return usagef(c, "--health %w", err)
+	}
+	err := health.Ask(c.Context, asked, question)
+	if _, ok := errors.AsType[*fs.PathError](err); ok || err == nil {
+		return err
+	}
+	return &exitError{exitUnreachable, err}
 }
 
 // errReread ends the reading of a command line that was only to be read.

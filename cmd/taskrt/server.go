@@ -41,12 +41,16 @@ func (p *program) serverCommand() *cli.Command {
 			capabilitiesFlag(""),
 			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and tokens"),
 			boolFlag("server", "check", "only check flags, files, directory and ports as a start would; start nothing, change nothing"),
+			stringFlag("server", "health", "", "only ask the server that runs with these flags: live (it answers) or ready (it can serve)"),
 		}, slices.Concat(keys.Flags(trustFlag), keys.PairFlags(trustFlag), maintenanceFlags())...),
 		Action: p.server,
 	}
 }
 
 func (p *program) server(c *cli.Context) error {
+	if c.IsSet("health") {
+		return askHealth(c)
+	}
 	config, err := readServer(p, c)
 	if err != nil {
 		return err

@@ -54,6 +54,8 @@ var contextsMutants = []mutant{
 		Name: "watchdog-fed-blindly", Dir: "cmd/taskrt/internal/supervisor", In: "Supervisor.Watch", Old: `err := isAlive.answer(ctx, every, errHangs)`, New: `_ = errHangs; err := isAlive.answer(ctx, every, nil)`,
 		Pkg: "./cmd/taskrt/internal/supervisor", Run: "TestWatchdogIsFedByHealth$", Why: "C10: a process that hangs would feed its watchdog",
 	},
+	{Name: "health-of-anybody", Dir: "cmd/taskrt/internal/health", In: "sameCertificate", Old: `!bytes.Equal(state.PeerCertificates[0].Raw, first.Bytes)`, New: `!bytes.Equal(nil, nil)`,
+		Pkg: "./cmd/taskrt/internal/health", Run: "TestSameCertificate$", Why: "C6: whoever listens at the address would be taken for the server"},
 	{Name: "orphans-own-children", Dir: "internal/subproc", In: "brood.reapOne", Old: `own != nil {`, New: `false && own != nil {`,
 		Pkg: "./internal/subproc", Run: "TestOrphansAreReaped$", Why: "L5: how a process of guests has ended would be lost in a container"},
 	{
