@@ -10,6 +10,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/lone"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/supervisor"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
@@ -80,6 +81,7 @@ func (p *program) worker(c *cli.Context) error {
 		return usagef(c, "%w", err)
 	}
 	defer runs.Close()
+	supervisor.EndBySignal(log)
 	w := lone.Worker{
 		ID: c.String("id"), Dir: c.String("dir"), Slots: c.Int("worker-slots"), Nodes: nodes, Inline: kind == member.Inline, Grants: granted, Runs: runs,
 		Settings: guests.Settings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache")},

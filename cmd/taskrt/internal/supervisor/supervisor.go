@@ -21,8 +21,10 @@ type Supervisor struct {
 	watchdog time.Duration // how long this process may be silent; 0: nobody listens
 }
 
-// Open finds out whether there is a supervisor, by the variables NOTIFY_SOCKET and WATCHDOG_USEC.
+// Open finds out whether there is a supervisor, by the variables NOTIFY_SOCKET and WATCHDOG_USEC. With or without one, a fault of this program
+// ends it by a signal from now on.
 func Open(log *slog.Logger) (*Supervisor, error) {
+	EndBySignal(log)
 	watchdog, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
 		return nil, fmt.Errorf("WATCHDOG_USEC: %w", err)
