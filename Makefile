@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist dist-check demo test race short fuzz sim mutants soak linear maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build dist dist-check packages-check demo test race short fuzz sim mutants soak linear maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,11 +18,14 @@ help: ## print this list
 build: ## bin/taskrt
 	CGO_ENABLED=0 $(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o bin/taskrt ./cmd/taskrt
 
-dist: ## dist/: archives of static binaries for four systems, bills of materials, checksums; one commit gives one set of bytes
+dist: ## dist/: archives of static binaries for four systems, .deb, .rpm, bills of materials, checksums; one commit gives one set of bytes
 	cd packages && $(GO) run . -out ../dist $(DIST)
 
 dist-check: ## make dist twice, in two directories, at other times and with other rights, and compare the bytes: make dist-check DIST="-only tar"
 	@packages/check-bytes.sh $(DIST)
+
+packages-check: ## the Debian package in a clean Debian with systemd: over 0.1.0, reload, watchdog, upgrade, removal (root, mmdebstrap, systemd-nspawn)
+	@packages/check-debian.sh
 
 demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 	$(GO) run ./internal/demo -taskrt bin/taskrt

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +17,16 @@ func (t target) String() string { return t.os + "_" + t.arch }
 
 // targets are those that binaries are made for.
 var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
+
+// linux are the targets of packages and images.
+func linux() (all []target) {
+	for _, t := range targets {
+		if t.os == "linux" {
+			all = append(all, t)
+		}
+	}
+	return all
+}
 
 // work is the directory of what is made on the way.
 func (r *release) work(names ...string) string {
@@ -48,7 +60,31 @@ func (r *release) build() error {
 			return fmt.Errorf("build for %s: %w", t, err)
 		}
 	}
-	return nil
+	return r.manual()
+}
+
+// manual makes the manual page. A test of the program writes it, because what writes such pages is left out of the program itself.
+func (r *release) manual() error {
+	page := r.work("taskrt.1")
+	if err := r.goTool(target{runtime.GOOS, runtime.GOARCH}, "test", "./cmd/taskrt", "-count=1", "-run", "^TestManual$", "-man", page); err != nil {
+		return fmt.Errorf("the manual page: %w", err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := z.Write(text); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(page+".gz", b.Bytes(), 0o644)
 }
 
 // goTool runs the go command for a target in the repository.

@@ -38,7 +38,7 @@ var kinds = []struct {
 	name string
 	make func(*release) error
 }{
-	{"tar", (*release).archives}, {"sbom", (*release).bills},
+	{"tar", (*release).archives}, {"sbom", (*release).bills}, {"deb", (*release).debs}, {"rpm", (*release).rpms},
 }
 
 func run(args []string) error {
@@ -71,6 +71,7 @@ func readFlags(args []string) (*release, error) {
 	f.StringVar(&r.version, "version", "", "version to name the files by; default: the file VERSION")
 	f.StringVar(&r.commit, "commit", "", "commit to write into the binaries; default: git's HEAD")
 	f.StringVar(&r.binary, "binary", "", "FILE to package for linux on this machine's processor, in place of a binary of this tree: of a former version")
+	systems := f.String("targets", "", "systems to make files for, as linux_amd64, separated by commas; default: all")
 	only := f.String("only", "", "kinds of files to make, separated by commas: "+strings.Join(names(), ", "))
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -85,6 +86,12 @@ func readFlags(args []string) (*release, error) {
 		if !slices.Contains(names(), name) {
 			return nil, fmt.Errorf("-only: there is no kind %q", name)
 		}
+	}
+	if *systems != "" {
+		targets = slices.DeleteFunc(targets, func(t target) bool { return !slices.Contains(strings.Split(*systems, ","), t.String()) })
+	}
+	if len(targets) == 0 {
+		return nil, fmt.Errorf("-targets: there is none of %s", *systems)
 	}
 	if r.version == "" {
 		text, err := os.ReadFile(filepath.Join(r.root, "VERSION"))

@@ -56,6 +56,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	p := &program{args: args, stdin: stdin, stdout: terminal.New(stdout), stderr: terminal.New(stderr)}
 	app := p.app()
 	err := func() error {
+		if cmdline.Complete(app, args) {
+			return nil
+		}
 		ordered, err := cmdline.Arrange(app, args)
 		if err != nil {
 			return err
@@ -76,8 +79,8 @@ func (p *program) app() *cli.App {
 			"kept in a context: taskrt context --help.\n\n" +
 			"Exit codes: 0 ok, 1 task failed, 2 bad usage, 3 cannot reach the cluster, 4 wait timed out, 5 refused by the server,\n" +
 			"6 cannot read or write a file, 130 interrupted. Of server, worker and dev: 0 asked to stop, 1 had to stop, 2 bad usage,\n" +
-			"6 cannot read a file that a flag names, 7 could not start, 8 was removed from its cluster, 70 a guest could not be stopped in\n" +
-			"time, so the process that ran it ended itself: start it again.",
+			"6 cannot read a file that a flag names, 7 could not start, 8 the node was removed from its cluster: do not start it again\n" +
+			"with its directory, 70 a guest could not be stopped in time, so the process that ran it ended itself: start it again.",
 		Flags:                     rootFlags(),
 		Writer:                    p.stdout.Exact(),
 		ErrWriter:                 p.stderr.Exact(),
