@@ -34,8 +34,12 @@ import (
 
 var _ api.Service = (*Node)(nil)
 
-// ErrRemoved is wrapped by why a node stops that was removed from its cluster (SPEC C2).
-var ErrRemoved = raftstore.ErrRemoved
+// These are wrapped by why a node stops whose directory takes part no longer: the node was removed from its cluster (SPEC C2), or it has gone on
+// with another directory (SPEC C7).
+var (
+	ErrRemoved    = raftstore.ErrRemoved
+	ErrSuperseded = raftstore.ErrSuperseded
+)
 
 // Node is one member of a cluster. Its Service is the in-process one.
 type Node struct {

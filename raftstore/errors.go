@@ -43,6 +43,7 @@ var (
 	ErrDiskStalled = guard.ErrDiskStalled
 	ErrDuplicateID = members.ErrDuplicateID
 	ErrRemoved     = members.ErrRemoved
+	ErrSuperseded  = members.ErrSuperseded
 )
 
 // classify says, from raft's answer to an Apply, whether the entry may be in a log

@@ -15,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/server"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 )
 
 // recorded is an Audit of three records. Its streams break after each record.
@@ -76,7 +77,7 @@ func TestAudit(t *testing.T) {
 	}
 	code, out, said := do("--limit 3 --token ci --route /v1/tasks --namespace lab --refused true --after 2")
 	want := auth.AuditRequest{HasAfter: true, After: 2, Limit: 3, Token: "ci", Route: "/v1/tasks", Namespace: "lab", Refused: "true"}
-	if code != exitOK || len(r.asked) != 1 || !reflect.DeepEqual(r.asked[0], want) || !strings.Contains(said, "--cursor "+auth.AuditCursor(7)) {
+	if code != exit.OK || len(r.asked) != 1 || !reflect.DeepEqual(r.asked[0], want) || !strings.Contains(said, "--cursor "+auth.AuditCursor(7)) {
 		t.Errorf("%d, %s, asked %+v", code, said, r.asked)
 	}
 	for _, line := range []string{"(cluster secret)  enable-root", "lab/mail  done", "forbidden, 12 times", "10.0.0.1:5"} {
@@ -84,11 +85,11 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%q is not in\n%s", line, out)
 		}
 	}
-	if code, _, _ := do("--refused false --cursor " + auth.AuditCursor(7)); code != exitOK || r.asked[1].After != 7 || r.asked[1].Refused != "false" {
+	if code, _, _ := do("--refused false --cursor " + auth.AuditCursor(7)); code != exit.OK || r.asked[1].After != 7 || r.asked[1].Refused != "false" {
 		t.Errorf("%d, %+v", code, r.asked[1])
 	}
 	for line, why := range map[string]string{"--refused maybe": "true or false", "--after -1": "after", "--cursor x": "cursor", "--namespace ../x": "namespace"} {
-		if code, _, said := do(line); code == exitOK || !strings.Contains(said, why) {
+		if code, _, said := do(line); code == exit.OK || !strings.Contains(said, why) {
 			t.Errorf("%s: %d, %s", line, code, said)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
@@ -129,13 +130,13 @@ func (c *client) keptVersion(behavior, given string) (string, error) {
 		switch {
 		case !strings.HasPrefix(v.Version, given):
 		case found != "":
-			return "", &exitError{exitRefused, fmt.Errorf("%q is the beginning of more than one version of %s", given, behavior)}
+			return "", exit.With(exit.Refused, fmt.Errorf("%q is the beginning of more than one version of %s", given, behavior))
 		default:
 			found = v.Version
 		}
 	}
 	if found == "" {
-		return "", &exitError{exitRefused, fmt.Errorf("version_not_found: %s keeps no version %s", behavior, given)}
+		return "", exit.With(exit.Refused, fmt.Errorf("version_not_found: %s keeps no version %s", behavior, given))
 	}
 	return found, nil
 }

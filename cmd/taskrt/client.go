@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"sync/atomic"
 
@@ -77,26 +75,6 @@ func (p *program) encodeJSON(v any, indent string) error {
 	out.SetEscapeHTML(false)
 	out.SetIndent("", indent)
 	return out.Encode(v)
-}
-
-// codeOf is the exit code of an error that carries none.
-func codeOf(ctx context.Context, err error) int {
-	switch api.CodeOf(err) {
-	case "":
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return exitInterrupted
-		}
-		if _, ok := errors.AsType[*fs.PathError](err); ok {
-			return exitFile
-		}
-		return exitUsage
-	case apiclient.CodeUnreachable, api.CodeNoLeader, api.CodeNotReady, api.CodeOutcomeUnknown, api.CodeIssuerAway:
-		if ctx.Err() != nil {
-			return exitInterrupted
-		}
-		return exitUnreachable
-	}
-	return exitRefused
 }
 
 // logger makes the log of a command that runs for long.

@@ -10,6 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/apitest"
 	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/internal/built"
 )
 
@@ -98,7 +99,7 @@ func startDev(t *testing.T) *daemon {
 func urlsOf(t *testing.T, d *daemon) []string {
 	t.Helper()
 	out, code := runHere(t.Context(), t, "cluster", "status", "-o", "json", "--server", d.url)
-	if code != exitOK {
+	if code != exit.OK {
 		t.Fatalf("cluster status: exit code %d: %s", code, out)
 	}
 	var c api.Cluster

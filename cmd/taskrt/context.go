@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/contexts"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/reach"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
@@ -63,7 +64,7 @@ func fileError(err error) error {
 	if _, usage := errors.AsType[*contexts.UsageError](err); usage || err == nil {
 		return err
 	}
-	return &exitError{exitFile, err}
+	return exit.With(exit.File, err)
 }
 
 func contextAdd(p *program, c *cli.Context, store *contexts.Store) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/server"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/trust"
 )
 
@@ -72,38 +73,38 @@ func TestContexts(t *testing.T) {
 	defer open.Close()
 	sh := shell(t, "URL", s.URL, "OPEN", open.URL, "ROOT", tokenIn(t, k.root), "NOBODY", tokenIn(t, trust.DrawToken()), "SECRET", k.root.Text())
 
-	sh.run(exitOK, "context list", "CURRENT", "!*")
-	sh.run(exitUsage, "context show", "taskrt context use NAME")
-	sh.run(exitUsage, "context add prod", "--server is required")
-	sh.run(exitRefused, "context add prod --server URL --token-file NOBODY", "unauthenticated", "nothing is kept")
-	sh.run(exitUnreachable, "context add prod --server http://127.0.0.1:1", "nothing is kept")
-	sh.run(exitOK, "context list", "!prod")
-	sh.run(exitOK, "context add prod --server URL --token-file ROOT --namespace team-a", "cluster    c1", "namespace  team-a", "token      yes", "!SECRET")
-	sh.run(exitOK, "token self", "root")
-	sh.run(exitOK, "context add lab --server OPEN --token-file ROOT -o json", `"cluster":"c2"`, `"current":false`, "!SECRET")
-	sh.run(exitOK, "context list", "*        prod", "         lab", "!SECRET")
-	sh.run(exitOK, "context list -o json", `{"contexts":[{"name":"lab","current":false,"servers":["OPEN"],"has_token":true,"cluster":"c2"},{"name":"prod","current":true,`, "!SECRET")
-	sh.run(exitUsage, "context add prod --server OPEN", "--replace")
-	sh.run(exitRefused, "token self --context lab", "this cluster is open")
-	sh.run(exitOK, "context use lab")
-	sh.run(exitRefused, "token self", "this cluster is open")
-	sh.run(exitOK, "token self --context prod", "root")
-	sh.run(exitRefused, "token self --server URL", "unauthenticated", "say --token-file FILE")
-	sh.run(exitUsage, "token self --server URL --context prod", "both given")
-	sh.run(exitUsage, "context use dev", "taskrt context list")
+	sh.run(exit.OK, "context list", "CURRENT", "!*")
+	sh.run(exit.Usage, "context show", "taskrt context use NAME")
+	sh.run(exit.Usage, "context add prod", "--server is required")
+	sh.run(exit.Refused, "context add prod --server URL --token-file NOBODY", "unauthenticated", "nothing is kept")
+	sh.run(exit.Unreachable, "context add prod --server http://127.0.0.1:1", "nothing is kept")
+	sh.run(exit.OK, "context list", "!prod")
+	sh.run(exit.OK, "context add prod --server URL --token-file ROOT --namespace team-a", "cluster    c1", "namespace  team-a", "token      yes", "!SECRET")
+	sh.run(exit.OK, "token self", "root")
+	sh.run(exit.OK, "context add lab --server OPEN --token-file ROOT -o json", `"cluster":"c2"`, `"current":false`, "!SECRET")
+	sh.run(exit.OK, "context list", "*        prod", "         lab", "!SECRET")
+	sh.run(exit.OK, "context list -o json", `{"contexts":[{"name":"lab","current":false,"servers":["OPEN"],"has_token":true,"cluster":"c2"},{"name":"prod","current":true,`, "!SECRET")
+	sh.run(exit.Usage, "context add prod --server OPEN", "--replace")
+	sh.run(exit.Refused, "token self --context lab", "this cluster is open")
+	sh.run(exit.OK, "context use lab")
+	sh.run(exit.Refused, "token self", "this cluster is open")
+	sh.run(exit.OK, "token self --context prod", "root")
+	sh.run(exit.Refused, "token self --server URL", "unauthenticated", "say --token-file FILE")
+	sh.run(exit.Usage, "token self --server URL --context prod", "both given")
+	sh.run(exit.Usage, "context use dev", "taskrt context list")
 
 	id.Store("c3")
-	sh.run(exitRefused, "token self --context prod", "context prod is not for the cluster that is there now", "other_cluster", "c1")
-	sh.run(exitOK, "context add prod --replace --server URL --token-file ROOT", "cluster    c3", "current    no")
-	sh.run(exitOK, "token self --context prod", "root")
-	sh.run(exitOK, "context rm lab")
-	sh.run(exitUsage, "context rm lab", "no context \"lab\"")
-	sh.run(exitUsage, "context show", "taskrt context use NAME")
-	sh.run(exitOK, "context add far --offline --server https://10.0.0.1:7070 --token-file ROOT --ca sha256:"+strings.Repeat("0", 64), "cluster    -")
-	sh.run(exitUsage, "context add bare --offline --server http://10.0.0.1:7070 --token-file ROOT", "is not https", "!SECRET")
-	sh.run(exitUsage, "context add .x --offline --server OPEN", "1 to 64")
-	sh.run(exitFile, "context add x --server OPEN --token-file nosuch", "no such file")
-	sh.run(exitUsage, "context add x --offline --server OPEN --namespace a/b", "namespace: must be")
+	sh.run(exit.Refused, "token self --context prod", "context prod is not for the cluster that is there now", "other_cluster", "c1")
+	sh.run(exit.OK, "context add prod --replace --server URL --token-file ROOT", "cluster    c3", "current    no")
+	sh.run(exit.OK, "token self --context prod", "root")
+	sh.run(exit.OK, "context rm lab")
+	sh.run(exit.Usage, "context rm lab", "no context \"lab\"")
+	sh.run(exit.Usage, "context show", "taskrt context use NAME")
+	sh.run(exit.OK, "context add far --offline --server https://10.0.0.1:7070 --token-file ROOT --ca sha256:"+strings.Repeat("0", 64), "cluster    -")
+	sh.run(exit.Usage, "context add bare --offline --server http://10.0.0.1:7070 --token-file ROOT", "is not https", "!SECRET")
+	sh.run(exit.Usage, "context add .x --offline --server OPEN", "1 to 64")
+	sh.run(exit.File, "context add x --server OPEN --token-file nosuch", "no such file")
+	sh.run(exit.Usage, "context add x --offline --server OPEN --namespace a/b", "namespace: must be")
 }
 
 // TestContextFile: a file that cannot be taken ends every command that needs it, and no other.
@@ -111,7 +112,7 @@ func TestContextFile(t *testing.T) {
 	open := httptest.NewServer(server.New(ready{}, server.Config{Cluster: func() string { return "c2" }}))
 	defer open.Close()
 	sh := shell(t, "OPEN", open.URL)
-	sh.run(exitOK, "context add lab --server OPEN")
+	sh.run(exit.OK, "context add lab --server OPEN")
 	file := filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "taskrt", "contexts.json")
 	if err := os.Chmod(file, 0o640); err != nil {
 		t.Fatal(err)
@@ -122,16 +123,16 @@ func TestContextFile(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"context list", "context show", "context use lab", "context rm lab", "context add x --server OPEN", "token self", "list --context lab"} {
-		sh.run(exitFile, line, "chmod 600 "+file)
+		sh.run(exit.File, line, "chmod 600 "+file)
 	}
-	sh.run(exitRefused, "token self --server OPEN", "this cluster is open")
+	sh.run(exit.Refused, "token self --server OPEN", "this cluster is open")
 	if err := os.Chmod(file, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte(`{"contexts":{"lab":{"servers":["x"],"tokn":"y"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sh.run(exitFile, "token self", file, `unknown field "tokn"`)
+	sh.run(exit.File, "token self", file, `unknown field "tokn"`)
 }
 
 // TestPipedToken: a token comes over a pipe, as from <(taskrt token root …), and is read once (SPEC A3).
@@ -150,7 +151,7 @@ func TestPipedToken(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		shell(t).run(exitOK, fmt.Sprintf("%s --server %s --token-file /dev/fd/%d", line, s.URL, r.Fd()))
+		shell(t).run(exit.OK, fmt.Sprintf("%s --server %s --token-file /dev/fd/%d", line, s.URL, r.Fd()))
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/devsecret"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
 	"github.com/taskrt/taskrt/internal/durable"
@@ -99,7 +100,7 @@ func (p *program) dev(c *cli.Context) error {
 		config.ID, config.Dir, config.HTTP, config.Raft, config.RaftOn, config.Keys = id, filepath.Join(dir, id), http, addrs[i], listeners[i], own
 		m, err := member.Open(config)
 		if err != nil {
-			return &exitError{exitStart, errors.Join(err, d.stop())}
+			return exit.With(exit.Start, errors.Join(err, d.stop()))
 		}
 		d.add(c.Context, m)
 	}
@@ -139,7 +140,7 @@ func (p *program) devRun(ctx context.Context, d *devCluster) error {
 		case <-d.failed:
 		}
 	}
-	return stopped(d.stop())
+	return exit.OfMember(d.stop())
 }
 
 // devCluster is several members of one process.
@@ -235,7 +236,7 @@ func devListeners(dir string, n int) (listeners []net.Listener, err error) {
 		ln, err := net.Listen("tcp", addr)
 		if err != nil {
 			if ln, err = net.Listen("tcp", freeAddress); err != nil {
-				return listeners, &exitError{exitStart, err}
+				return listeners, exit.With(exit.Start, err)
 			}
 		}
 		listeners = append(listeners, ln)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 )
 
 // freePort returns an address on loopback where nobody listens.
@@ -26,7 +28,7 @@ func TestServerHealth(t *testing.T) {
 	secret := func(name string) string {
 		t.Helper()
 		var out, err output
-		if code := run(t.Context(), []string{"taskrt", "secret", "new"}, strings.NewReader(""), &out, &err); code != exitOK {
+		if code := run(t.Context(), []string{"taskrt", "secret", "new"}, strings.NewReader(""), &out, &err); code != exit.OK {
 			t.Fatal(err.String())
 		}
 		file := filepath.Join(dir, name)
@@ -58,25 +60,25 @@ func TestServerHealth(t *testing.T) {
 	s := supervise(ctx, t, "--id", "n1", "--dir", filepath.Join(dir, "n1"), "--http", everywhere, "--raft", "127.0.0.1:0", "--worker", "inline", "--cluster-secret", ours)
 	s.told("STATUS=ready")
 	for _, question := range []string{"live", "ready"} {
-		expect(exitOK, "", question, everywhere, "--cluster-secret", ours)
-		expect(exitUnreachable, "another cluster", question, secure, "--cluster-secret", other)
-		expect(exitUnreachable, "HTTPS server", question, secure)
+		expect(exit.OK, "", question, everywhere, "--cluster-secret", ours)
+		expect(exit.Unreachable, "another cluster", question, secure, "--cluster-secret", other)
+		expect(exit.Unreachable, "HTTPS server", question, secure)
 	}
 
 	alone := freePort(t) // two others are missing
 	lone := supervise(ctx, t, "--id", "n1", "--dir", filepath.Join(dir, "lone"), "--http", alone, "--raft", "127.0.0.1:0", "--worker", "inline",
 		"--join", freePort(t), "--bootstrap-expect", "3")
-	expect(exitOK, "", "live", alone)
-	expect(exitUnreachable, "not ready: 503", "ready", alone)
+	expect(exit.OK, "", "live", alone)
+	expect(exit.Unreachable, "not ready: 503", "ready", alone)
 
-	expect(exitUnreachable, "refused", "live", freePort(t))
-	expect(exitUsage, `must be live or ready, not "alive"`, "alive", alone)
-	expect(exitUsage, "must be live or ready", "", alone)
-	expect(exitUsage, "which port", "live", "127.0.0.1:0")
-	expect(exitFile, "none", "live", secure, "--cluster-secret", filepath.Join(dir, "none"))
+	expect(exit.Unreachable, "refused", "live", freePort(t))
+	expect(exit.Usage, `must be live or ready, not "alive"`, "alive", alone)
+	expect(exit.Usage, "must be live or ready", "", alone)
+	expect(exit.Usage, "which port", "live", "127.0.0.1:0")
+	expect(exit.File, "none", "live", secure, "--cluster-secret", filepath.Join(dir, "none"))
 	cancel()
 	for _, s := range []*supervised{s, lone} {
-		if code := <-s.code; code != exitOK {
+		if code := <-s.code; code != exit.OK {
 			t.Errorf("exit code %d\n%s", code, s.err.String())
 		}
 	}

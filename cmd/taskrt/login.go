@@ -8,6 +8,7 @@ import (
 
 	"github.com/taskrt/taskrt/api/auth"
 	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/login"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
@@ -63,7 +64,7 @@ func signIn(c *cli.Context, cl *client) error {
 			_ = cl.stderr.Printf("open %s and enter %s\n", url, code) // who cannot read it will not come back
 		})
 		if err != nil {
-			return &exitError{exitRefused, err}
+			return exit.With(exit.Refused, err)
 		}
 	}
 	made, err := desk.SignIn(cl.once(c), r)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/heap"
 	"github.com/taskrt/taskrt/internal/subproc"
@@ -77,10 +78,7 @@ func (p *program) app() *cli.App {
 		Description: "Every flag can also be given as a TASKRT_… variable, in the environment or in a file of NAME=VALUE lines\n" +
 			"named by --config. A flag wins over the environment, the environment over the file. How a cluster is reached can also be\n" +
 			"kept in a context: taskrt context --help.\n\n" +
-			"Exit codes: 0 ok, 1 task failed, 2 bad usage, 3 cannot reach the cluster, 4 wait timed out, 5 refused by the server,\n" +
-			"6 cannot read or write a file, 130 interrupted. Of server, worker and dev: 0 asked to stop, 1 had to stop, 2 bad usage,\n" +
-			"6 cannot read a file that a flag names, 7 could not start, 8 the node was removed from its cluster: do not start it again\n" +
-			"with its directory, 70 a guest could not be stopped in time, so the process that ran it ended itself: start it again.",
+			exit.Help(),
 		Flags:                     rootFlags(),
 		Writer:                    p.stdout.Exact(),
 		ErrWriter:                 p.stderr.Exact(),
@@ -124,37 +122,6 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	return &cmdline.Error{Command: c.Command, Err: err}
 }
 
-// Exit codes (SPEC section 12).
-const (
-	exitOK          = 0
-	exitTaskFailed  = 1
-	exitStopped     = 1 // of a server or worker: it had to stop
-	exitUsage       = 2
-	exitUnreachable = 3
-	exitTimeout     = 4
-	exitRefused     = 5
-	exitFile        = 6   // a file cannot be read or written
-	exitStart       = 7   // a server or worker could not start
-	exitRemoved     = 8   // a server was removed from its cluster
-	exitInterrupted = 130 // as shells have it
-	// 70 is package worker's: a guest could not be stopped in time.
-)
-
-// exitError ends the program with a code; if err is nil, nothing more is printed.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
 // usagef is the error of a command line that makes no sense.
 func usagef(c *cli.Context, format string, args ...any) error {
 	return cmdline.Usagef(c, format, args...)
@@ -163,22 +130,22 @@ func usagef(c *cli.Context, format string, args ...any) error {
 // report prints an error and finds its exit code.
 func (p *program) report(ctx context.Context, err error) int {
 	if err == nil {
-		return exitOK
+		return exit.OK
 	}
-	if exit, ok := errors.AsType[*exitError](err); ok {
-		if exit.err != nil {
-			p.complain(exit.err)
+	if coded, ok := errors.AsType[*exit.Error](err); ok {
+		if coded.Err != nil {
+			p.complain(coded.Err)
 		}
-		return exit.code
+		return coded.Code
 	}
-	code := codeOf(ctx, err)
-	if code == exitInterrupted && api.CodeOf(err) != api.CodeOutcomeUnknown {
+	code := exit.CodeOf(ctx, err)
+	if code == exit.Interrupted && api.CodeOf(err) != api.CodeOutcomeUnknown {
 		err = errors.New("interrupted")
 	}
 	p.complain(err)
-	if usage, ok := errors.AsType[*cmdline.Error](err); ok && code != exitFile {
+	if usage, ok := errors.AsType[*cmdline.Error](err); ok && code != exit.File {
 		_ = p.stderr.Printf("%s\n", hint(usage))
-		return exitUsage
+		return exit.Usage
 	}
 	return code
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/node/maintain"
@@ -101,9 +102,9 @@ func (c *client) awaitRun(run int64, timeout time.Duration) error {
 			run++ // the next attempt takes it over
 			continue
 		case "WAITING", "RUNNING":
-			err = &exitError{exitTimeout, fmt.Errorf("run %d: wait timed out after %v; it is %s", run, timeout, r.Status)}
+			err = exit.With(exit.TimedOut, fmt.Errorf("run %d: wait timed out after %v; it is %s", run, timeout, r.Status))
 		default:
-			err = &exitError{exitTaskFailed, fmt.Errorf("run %d: %s: %s", run, r.Status, show.OrDash(r.Message))}
+			err = exit.With(exit.TaskFailed, fmt.Errorf("run %d: %s: %s", run, r.Status, show.OrDash(r.Message)))
 		}
 		if perr := c.print(func(w *terminal.Table) { show.Run(w, r) }); perr != nil {
 			return perr

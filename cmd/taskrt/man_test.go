@@ -26,7 +26,7 @@ func TestManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := strings.NewReplacer(`\-`, "-", `\&`, "", `\fB`, "", `\fP`, "", `\fR`, "").Replace(page)
-	want := []string{"Exit codes: 0 ok", "70 a guest"}
+	want := []string{"Exit codes:", "0 done", "70 a guest"}
 	var each func(commands []*cli.Command)
 	each = func(commands []*cli.Command) {
 		for _, c := range commands {

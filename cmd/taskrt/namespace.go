@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/whole"
 	"github.com/taskrt/taskrt/internal/terminal"
@@ -220,7 +221,7 @@ func namespaceImport(c *cli.Context, cl *client) error {
 	if err != nil || n.Refused == 0 {
 		return err
 	}
-	return &exitError{exitRefused, refusedLines(n)}
+	return exit.With(exit.Refused, refusedLines(n))
 }
 
 // refusedLines says which lines of an export were refused.

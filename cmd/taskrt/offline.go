@@ -8,6 +8,7 @@ import (
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/atrest"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
@@ -57,5 +58,5 @@ func offline(p *program, c *cli.Context, run func(*cli.Context, terminal.Answer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return usagef(c, "--dir: there is no node in %s: %w", c.String("dir"), err)
 	}
-	return &exitError{exitStopped, err}
+	return exit.With(exit.Stopped, err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 )
 
@@ -59,7 +60,7 @@ func opWatch(c *cli.Context, cl *client) error {
 		return err
 	}
 	if last.Status == "FAILURE" {
-		return &exitError{code: exitTaskFailed}
+		return exit.With(exit.TaskFailed, nil)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func (c *client) operationLine(o *api.Operation) error {
 }
 
 func operationTimedOut(o *api.Operation, timeout api.Duration) error {
-	return &exitError{exitTimeout, fmt.Errorf("operation %s: wait timed out after %v; it is %s, %s", o.ID, time.Duration(timeout), show.OperationState(o), show.OperationCounts(o))}
+	return exit.With(exit.TimedOut, fmt.Errorf("operation %s: wait timed out after %v; it is %s, %s", o.ID, time.Duration(timeout), show.OperationState(o), show.OperationCounts(o)))
 }
 
 // awaitOperation waits for the end of an operation and prints its result, or its error: a failure is exit code 1.

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 )
@@ -98,7 +99,7 @@ func readText(c *cli.Context, what, s string, stdin io.Reader, limit int) ([]byt
 	text, err := input.Text(s, stdin, limit)
 	switch {
 	case errors.Is(err, input.ErrTooLong):
-		return nil, &exitError{exitRefused, fmt.Errorf("%s: more than %d bytes, the most that it may have", what, limit)}
+		return nil, exit.With(exit.Refused, fmt.Errorf("%s: more than %d bytes, the most that it may have", what, limit))
 	case err != nil:
 		return nil, usagef(c, "%s: %w", what, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/health"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
@@ -58,7 +59,7 @@ func checkServer(p *program, c serverSettings) error {
 	plan.Node.Raft.LogStore, plan.Node.Raft.AsNewDisk = c.LogStore, c.AsNewDisk
 	running, err := preflight.Check(plan)
 	if err != nil {
-		return &exitError{exitStart, err}
+		return exit.With(exit.Start, err)
 	}
 	if running {
 		return p.stdout.Printf("node %s may start; it runs now, so its ports were not tried\n", c.ID)
@@ -76,7 +77,7 @@ func askHealth(c *cli.Context) error {
 	if _, ok := errors.AsType[*fs.PathError](err); ok || err == nil {
 		return err
 	}
-	return &exitError{exitUnreachable, err}
+	return exit.With(exit.Unreachable, err)
 }
 
 // errReread ends the reading of a command line that was only to be read.

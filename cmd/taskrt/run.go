@@ -15,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/children"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/local"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/manifest"
@@ -121,7 +122,7 @@ func (p *program) attemptOf(
 		params = raw
 	}
 	if err := s.CheckParams(params); err != nil {
-		return runtime.Attempt{}, &exitError{exitRefused, err}
+		return runtime.Attempt{}, exit.With(exit.Refused, err)
 	}
 	number := int64(c.Int("attempt"))
 	a, err := runtime.LocalAttempt(s, params, abi.TaskInfo{Version: version, Attempt: number, Failures: number - 1, Priority: 4})
@@ -138,11 +139,11 @@ func (p *program) printRun(h *local.Host, o runtime.Outcome) error {
 		if o.Retryable {
 			retry = "may be retried"
 		}
-		code = &exitError{exitTaskFailed, fmt.Errorf("%s: %s (%s)", o.Code, o.Message, retry)}
+		code = exit.With(exit.TaskFailed, fmt.Errorf("%s: %s (%s)", o.Code, o.Message, retry))
 	case runtime.Killed:
-		code = &exitError{exitTaskFailed, o.Cause}
+		code = exit.With(exit.TaskFailed, o.Cause)
 	case runtime.Cancelled:
-		code = &exitError{code: exitTaskFailed}
+		code = exit.With(exit.TaskFailed, nil)
 	}
 	if h.Stderr == nil {
 		return errors.Join(p.encodeJSON(h.Finish(o), ""), code)
@@ -245,7 +246,7 @@ func refused(err error) error {
 	_, module := errors.AsType[*upload.Error](err)
 	_, params := errors.AsType[*local.RefusedError](err)
 	if module || params {
-		return &exitError{exitRefused, err}
+		return exit.With(exit.Refused, err)
 	}
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 )
 
 // TestUnlessInterrupted: an interrupt ends the wait for a function that does not end by itself, and nothing else
@@ -17,8 +19,8 @@ func TestUnlessInterrupted(t *testing.T) {
 		<-release
 		return 1, nil
 	})
-	if !errors.Is(err, errAbandoned) || codeOf(ctx, err) != exitInterrupted {
-		t.Errorf("%v, exit code %d", err, codeOf(ctx, err))
+	if !errors.Is(err, errAbandoned) || exit.CodeOf(ctx, err) != exit.Interrupted {
+		t.Errorf("%v, exit code %d", err, exit.CodeOf(ctx, err))
 	}
 	close(release)
 	<-ended

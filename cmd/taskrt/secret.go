@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/trust"
 )
@@ -15,7 +16,7 @@ func secretCommand(p *program) *cli.Command {
 		return func(c *cli.Context) error {
 			all, err := lines(c, c.Args().First())
 			if err != nil {
-				return &exitError{exitFile, err}
+				return exit.With(exit.File, err)
 			}
 			for _, line := range all {
 				if err := p.stdout.Printf("%s\n", line); err != nil {
@@ -53,5 +54,5 @@ func keyError(c *cli.Context, err error) error {
 	if wrong, ok := errors.AsType[*keys.UsageError](err); ok {
 		return usagef(c, "%w", wrong.Err)
 	}
-	return &exitError{exitFile, err}
+	return exit.With(exit.File, err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
@@ -72,12 +73,12 @@ func (p *program) server(c *cli.Context) error {
 	config.Runs = runs
 	m, err := member.Open(config.Config)
 	if err != nil {
-		return &exitError{exitStart, err}
+		return exit.With(exit.Start, err)
 	}
 	// The line comes at once, not when there is a leader: whoever starts the nodes of a cluster one by one waits for
 	// it.
 	_ = p.stdout.Printf("ready %s\n", m.URL) // a reader who has closed it needs no line
-	return stopped(serveSupervised(c.Context, p, m, config, s, again))
+	return exit.OfMember(serveSupervised(c.Context, p, m, config, s, again))
 }
 
 // sharedConfig reads the flags that a server and the nodes of dev share.

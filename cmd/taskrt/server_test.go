@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 )
 
@@ -119,7 +120,7 @@ func TestSupervised(t *testing.T) {
 		code = run(t.Context(), []string{"taskrt", "push", "../../testdata/wasm/http.wasm", "--server", s.url()}, strings.NewReader(""), &out, &err)
 		return code, err.String()
 	}
-	if code, said := push(); code != exitRefused || !strings.Contains(said, "capability_not_granted") {
+	if code, said := push(); code != exit.Refused || !strings.Contains(said, "capability_not_granted") {
 		t.Fatalf("a module that is granted nothing: %d, %s", code, said)
 	}
 
@@ -137,7 +138,7 @@ func TestSupervised(t *testing.T) {
 	if got := s.hangup(); got != "READY=1\nSTATUS=settings were read again" {
 		t.Errorf("files that make sense: %q", got)
 	}
-	if code, said := push(); code != exitOK {
+	if code, said := push(); code != exit.OK {
 		t.Errorf("a module that is granted what it needs: %d, %s", code, said)
 	}
 	for _, want := range []string{"level=DEBUG", "flags=[--worker-slots]"} {
@@ -149,7 +150,7 @@ func TestSupervised(t *testing.T) {
 	}
 	cancel()
 	s.told("STOPPING=1")
-	if code := <-s.code; code != exitOK {
+	if code := <-s.code; code != exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -212,37 +213,37 @@ func TestServerCheck(t *testing.T) {
 		code int
 		says string
 	}{
-		{at("n2", "n2"), exitOK, "node n2 may start\n"},
-		{at("n1", "n1"), exitOK, "it runs now"},
-		{at("n2", "n1"), exitStart, `belongs to node "n1"`},
-		{at("n1", "n1", "--log-store", "wal"), exitStart, "holds a log of bolt"},
-		{at("n2", "n2", "--session-ttl", "1s"), exitUsage, "at least 2s"},
-		{at("n2", "file"), exitStart, "not a directory"},
-		{at("n2", "n2", "--cluster-secret", filepath.Join(dir, "none")), exitFile, "none"},
-		{at("n2", "n2", "--capabilities", filepath.Join(dir, "file")), exitUsage, "--capabilities"},
-		{at("n2", "n2", "--run-log", filepath.Join(dir, "no", "log")), exitStart, "--run-log"},
-		{[]string{"--id", "n2", "--dir", filepath.Join(dir, "n2"), "--http", taken, "--raft", "127.0.0.1:0"}, exitStart, "--http: "},
-		{[]string{"--id", "n2", "--dir", filepath.Join(dir, "n2"), "--http", "0.0.0.0:0", "--raft", "127.0.0.1:0"}, exitUsage, "can be reached by others"},
+		{at("n2", "n2"), exit.OK, "node n2 may start\n"},
+		{at("n1", "n1"), exit.OK, "it runs now"},
+		{at("n2", "n1"), exit.Start, `belongs to node "n1"`},
+		{at("n1", "n1", "--log-store", "wal"), exit.Start, "holds a log of bolt"},
+		{at("n2", "n2", "--session-ttl", "1s"), exit.Usage, "at least 2s"},
+		{at("n2", "file"), exit.Start, "not a directory"},
+		{at("n2", "n2", "--cluster-secret", filepath.Join(dir, "none")), exit.File, "none"},
+		{at("n2", "n2", "--capabilities", filepath.Join(dir, "file")), exit.Usage, "--capabilities"},
+		{at("n2", "n2", "--run-log", filepath.Join(dir, "no", "log")), exit.Start, "--run-log"},
+		{[]string{"--id", "n2", "--dir", filepath.Join(dir, "n2"), "--http", taken, "--raft", "127.0.0.1:0"}, exit.Start, "--http: "},
+		{[]string{"--id", "n2", "--dir", filepath.Join(dir, "n2"), "--http", "0.0.0.0:0", "--raft", "127.0.0.1:0"}, exit.Usage, "can be reached by others"},
 	} {
 		if code, said := check(tc.args...); code != tc.code || !strings.Contains(said, tc.says) {
 			t.Errorf("%v: %d, %q, want %d, %q", tc.args, code, said, tc.code, tc.says)
 		}
 	}
 	cancel()
-	if code := <-s.code; code != exitOK {
+	if code := <-s.code; code != exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 	quiet = true
-	if code, said := check(flags...); code != exitOK || strings.Contains(said, "runs now") {
+	if code, said := check(flags...); code != exit.OK || strings.Contains(said, "runs now") {
 		t.Errorf("the stopped node: %d, %q", code, said)
 	}
 	if err := os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "n1"))); err != nil {
 		t.Fatal(err)
 	}
-	if code, said := check(at("n1", "copy")...); code != exitStart || !strings.Contains(said, "the directory is a copy") {
+	if code, said := check(at("n1", "copy")...); code != exit.Start || !strings.Contains(said, "the directory is a copy") {
 		t.Errorf("a copy: %d, %q", code, said)
 	}
-	if code, said := check(at("n1", "copy", "--as-new-disk")...); code != exitOK {
+	if code, said := check(at("n1", "copy", "--as-new-disk")...); code != exit.OK {
 		t.Errorf("a copy that is put aside: %d, %q", code, said)
 	}
 	if err := logstore.Check(filepath.Join(dir, "n1", "raft"), logstore.WAL); err == nil {

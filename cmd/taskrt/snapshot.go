@@ -13,7 +13,6 @@ func snapshotCommand(p *program) *cli.Command {
 		Stdin: p.stdin, Answer: func(c *cli.Context) (terminal.Answer, error) { return answer(p, c) },
 		String: stringFlag, Bool: boolFlag, Int: intFlag, List: listFlag, ClientFlags: clientFlags, OutputFlag: outputFlag,
 		LogStoreFlag: logStoreFlag, LogStore: readLogStore,
-		Exit: func(code int, err error) error { return &exitError{code, err} },
 		Online: func(do snapshots.Online) cli.ActionFunc {
 			return p.client(func(c *cli.Context, cl *client) error { return do(c, cl.ctx, cl.Client) })
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/api/auth"
 	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/mux"
@@ -78,7 +79,7 @@ func tokenRoot(p *program, c *cli.Context) error {
 	}
 	text, err := keys.Root(file)
 	if err != nil {
-		return &exitError{exitFile, err}
+		return exit.With(exit.File, err)
 	}
 	if asJSON {
 		return p.encodeJSON(map[string]string{"credential": text}, "")
@@ -99,9 +100,9 @@ func tokenEnableRoot(c *cli.Context) error {
 	case err == nil:
 		return nil
 	case refused:
-		return &exitError{exitRefused, err}
+		return exit.With(exit.Refused, err)
 	}
-	return &exitError{exitUnreachable, err}
+	return exit.With(exit.Unreachable, err)
 }
 
 func tokenCreate(c *cli.Context, cl *client) error {

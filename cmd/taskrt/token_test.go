@@ -17,6 +17,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/server"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/trust"
 )
@@ -139,7 +140,7 @@ func TestTokens(t *testing.T) {
 	do := serveTokens(t, k)
 	code, out, said := do(k.root, "token create ci --role deploy --role read,submit --namespace team-*,lab --behavior mail-* --ttl 2160h --rate 9")
 	drawn, err := trust.ParseToken(strings.TrimSuffix(out, "\n"))
-	if code != exitOK || err != nil || !strings.Contains(said, "chmod 600") || strings.Contains(said, drawn.Text()) {
+	if code != exit.OK || err != nil || !strings.Contains(said, "chmod 600") || strings.Contains(said, drawn.Text()) {
 		t.Fatalf("%d, %v, %s", code, err, said)
 	}
 	hash := drawn.Hash()
@@ -150,35 +151,35 @@ func TestTokens(t *testing.T) {
 	if !reflect.DeepEqual(k.asked, []any{want}) {
 		t.Errorf("asked %+v, want %+v", k.asked, want)
 	}
-	if code, out, said := do(drawn, "token self"); code != exitOK || !strings.Contains(out, "deploy,read,submit") || said != "" {
+	if code, out, said := do(drawn, "token self"); code != exit.OK || !strings.Contains(out, "deploy,read,submit") || said != "" {
 		t.Errorf("%d, %s, %s", code, out, said)
 	}
-	if code, out, said := do(k.root, "token list --limit 7"); code != exitOK || !strings.Contains(out, "ci    deploy,read,submit  team-*,lab  mail-*") ||
+	if code, out, said := do(k.root, "token list --limit 7"); code != exit.OK || !strings.Contains(out, "ci    deploy,read,submit  team-*,lab  mail-*") ||
 		!strings.Contains(said, "--cursor "+auth.Cursor("zed")) || k.asked[1].(auth.TokensRequest).Limit != 7 {
 		t.Errorf("%d, %s, %s", code, out, said)
 	}
 	code, out, _ = do(k.root, "token rotate ci --overlap 5m")
 	next, err := trust.ParseToken(strings.TrimSpace(out))
-	if r := k.asked[2].(auth.RotateTokenRequest); code != exitOK || err != nil || next == drawn || time.Duration(*r.Overlap) != 5*time.Minute {
+	if r := k.asked[2].(auth.RotateTokenRequest); code != exit.OK || err != nil || next == drawn || time.Duration(*r.Overlap) != 5*time.Minute {
 		t.Errorf("%d, %v, %+v", code, err, r)
 	}
-	if code, _, said := do(drawn, "token self"); code != exitRefused || !strings.Contains(said, "unauthenticated") {
+	if code, _, said := do(drawn, "token self"); code != exit.Refused || !strings.Contains(said, "unauthenticated") {
 		t.Errorf("the former one: %d, %s", code, said)
 	}
-	if code, _, said := do(next, "token show ci"); code != exitRefused || !strings.Contains(said, "the role admin") {
+	if code, _, said := do(next, "token show ci"); code != exit.Refused || !strings.Contains(said, "the role admin") {
 		t.Errorf("without admin: %d, %s", code, said)
 	}
-	if code, _, _ := do(k.root, "token create lab --role read"); code != exitOK {
+	if code, _, _ := do(k.root, "token create lab --role read"); code != exit.OK {
 		t.Fatal("another one")
 	}
-	if code, _, said := do(k.root, "token revoke nobody ci lab"); code != exitRefused || !strings.Contains(said, "nobody: token_not_found") || len(k.kept) > 0 {
+	if code, _, said := do(k.root, "token revoke nobody ci lab"); code != exit.Refused || !strings.Contains(said, "nobody: token_not_found") || len(k.kept) > 0 {
 		t.Errorf("%d, %s, %v", code, said, k.kept)
 	}
 	root := k.root
-	if code, _, said := do(k.root, "token disable-root"); code != exitOK || said != "" {
+	if code, _, said := do(k.root, "token disable-root"); code != exit.OK || said != "" {
 		t.Errorf("%d, %s", code, said)
 	}
-	if code, _, _ := do(root, "token self"); code != exitRefused {
+	if code, _, _ := do(root, "token self"); code != exit.Refused {
 		t.Errorf("the root token is off: %d", code)
 	}
 }
@@ -190,14 +191,14 @@ func TestTokensForPrograms(t *testing.T) {
 	for _, line := range []string{"token create ann --role admin -o json", "token rotate ann -o json"} {
 		code, out, said := do(k.root, line)
 		var made auth.CreatedToken
-		if err := json.Unmarshal([]byte(out), &made); code != exitOK || err != nil || made.Name != "ann" || said != "" {
+		if err := json.Unmarshal([]byte(out), &made); code != exit.OK || err != nil || made.Name != "ann" || said != "" {
 			t.Fatalf("%s: %d, %v, %s", line, code, err, said)
 		}
 		token, err := trust.ParseToken(made.Credential)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if code, out, _ := do(token, "token show ann -o json"); code != exitOK || !strings.HasPrefix(out, `{"name":"ann","roles":["admin"],"namespaces":["*"],`) {
+		if code, out, _ := do(token, "token show ann -o json"); code != exit.OK || !strings.HasPrefix(out, `{"name":"ann","roles":["admin"],"namespaces":["*"],`) {
 			t.Errorf("%s: %d, %s", line, code, out)
 		}
 	}
@@ -230,7 +231,7 @@ func TestTokenRefusals(t *testing.T) {
 			t.Errorf("%s: %d, %s%s; want %s", line, code, out, said, want)
 		}
 	}
-	if code, _, said := do(trust.DrawToken(), "token list"); code != exitRefused || !strings.Contains(said, "unauthenticated") {
+	if code, _, said := do(trust.DrawToken(), "token list"); code != exit.Refused || !strings.Contains(said, "unauthenticated") {
 		t.Errorf("nobody's token: %d, %s", code, said)
 	}
 	if len(k.asked) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
@@ -78,7 +79,7 @@ func (c *client) awaitUntil(t *api.Task, until string, timeout api.Duration) err
 		if err := c.printJSON(); err != nil {
 			return err
 		}
-		return &exitError{exitTimeout, fmt.Errorf("task %s: wait timed out after %v; it is %s", t.ID, time.Duration(timeout), show.State(t))}
+		return exit.With(exit.TimedOut, fmt.Errorf("task %s: wait timed out after %v; it is %s", t.ID, time.Duration(timeout), show.State(t)))
 	}
 	return c.printOutcome(t, until == "success" || until == "failure" || until == "outcome")
 }
@@ -114,11 +115,11 @@ func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.
 		return err
 	}
 	if reply.TimedOut {
-		return &exitError{exitTimeout, fmt.Errorf("wait timed out after %v", time.Duration(timeout))}
+		return exit.With(exit.TimedOut, fmt.Errorf("wait timed out after %v", time.Duration(timeout)))
 	}
 	for _, t := range reply.Tasks {
 		if t == nil || t.Final && t.Status == "FAILURE" {
-			return &exitError{code: exitTaskFailed}
+			return exit.With(exit.TaskFailed, nil)
 		}
 	}
 	return nil
@@ -147,9 +148,9 @@ func (c *client) printOutcome(t *api.Task, outcome bool) error {
 // failed is the end of a command whose task or operation has failed.
 func failed(what string, e *api.TaskError) error {
 	if e == nil {
-		return &exitError{exitTaskFailed, fmt.Errorf("%s failed", what)}
+		return exit.With(exit.TaskFailed, fmt.Errorf("%s failed", what))
 	}
-	return &exitError{exitTaskFailed, fmt.Errorf("%s failed: %s", what, show.Error(e))}
+	return exit.With(exit.TaskFailed, fmt.Errorf("%s failed: %s", what, show.Error(e)))
 }
 
 // printResult writes a result: a line of JSON, or bytes. To a file or pipe they are written as they are.

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 )
 
@@ -144,7 +145,7 @@ func (w *watching) line(e *api.Event, id, text string) error {
 // outcome is exit code 1, without a message, if a task failed.
 func (w *watching) outcome() error {
 	if w.failed {
-		return &exitError{code: exitTaskFailed}
+		return exit.With(exit.TaskFailed, nil)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/lone"
@@ -13,7 +14,6 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/supervisor"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
-	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/trust"
 )
 
@@ -90,9 +90,9 @@ func (p *program) worker(c *cli.Context) error {
 	go keys.Watch(c.Context, nil, own, log)
 	err = w.Run(c.Context)
 	if _, early := errors.AsType[*lone.StartError](err); early {
-		return &exitError{exitStart, err}
+		return exit.With(exit.Start, err)
 	}
-	return stopped(err)
+	return exit.OfMember(err)
 }
 
 // findNodes reads where the nodes are, whom to trust there and by which tokens to ask. own may be nil.
@@ -116,17 +116,6 @@ func findNodes(c *cli.Context, own *trust.Keys) (*lone.Directory, error) {
 		return nil, usagef(c, "--server: %w", err)
 	}
 	return nodes, nil
-}
-
-// stopped gives what ended a server or worker its exit code.
-func stopped(err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, node.ErrRemoved) {
-		return &exitError{exitRemoved, err}
-	}
-	return &exitError{exitStopped, err}
 }
 
 func workerFlag(cmd string) cli.Flag {

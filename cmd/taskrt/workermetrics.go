@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api/server/pages"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
 	"github.com/taskrt/taskrt/metrics"
 )
@@ -32,7 +33,7 @@ func listenMetrics(c *cli.Context) (ln net.Listener, door pages.Door, err error)
 		return nil, door, usagef(c, "%w", err)
 	}
 	if ln, err = net.Listen("tcp", addr); err != nil {
-		return nil, door, &exitError{exitStart, fmt.Errorf("--metrics: %w", err)}
+		return nil, door, exit.With(exit.Start, fmt.Errorf("--metrics: %w", err))
 	}
 	return ln, pages.NewDoor(pages.Names(hosts, addr)...), nil
 }

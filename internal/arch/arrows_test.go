@@ -25,12 +25,13 @@ var arrows = map[string][]string{
 	"node":      {".", "api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/health", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
+		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/health", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
 		"abi", "api", "api/auth", "api/children", "api/client", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/subproc", "internal/terminal", "internal/wall", "api/membership",
 	},
 
 	"cmd/taskrt/internal/cmdline":   {},
 	"cmd/taskrt/internal/contexts":  {"api", "internal/durable", "internal/idle", "trust"},
+	"cmd/taskrt/internal/exit":      {"api", "api/client", "node", "worker"},
 	"cmd/taskrt/internal/guests":    {"cmd/taskrt/internal/heap", "api/children", "node", "runtime", "runtime/codecache", "runtime/compiler", "runtime/grants", "task", "worker", "worker/child", "internal/cgroup", "internal/wall"},
 	"cmd/taskrt/internal/heap":      {},
 	"cmd/taskrt/internal/health":    {"trust"},
@@ -209,7 +210,7 @@ var arrows = map[string][]string{
 	"api/snapshot":                   {"api"},
 	"api/server/ranges":              {"api"},
 	"node/saving":                    {"api", "api/snapshot", "backup", "blob", "task", "task/wire", "internal/idle"},
-	"cmd/taskrt/internal/snapshots":  {"api", "api/client", "api/snapshot", "backup", "backup/sealed", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/show", "cmd/taskrt/internal/whole", "internal/terminal", "node/restoring", "raftstore/logstore"},
+	"cmd/taskrt/internal/snapshots":  {"cmd/taskrt/internal/exit", "api", "api/client", "api/snapshot", "backup", "backup/sealed", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/show", "cmd/taskrt/internal/whole", "internal/terminal", "node/restoring", "raftstore/logstore"},
 	"cmd/taskrt/internal/whole":      {"internal/durable"},
 	"node/restoring":                 {"backup", "blob", "internal/durable", "raftstore/logstore", "raftstore/members", "raftstore/refound", "task"},
 	"raftstore/home":                 {"raftstore/logstore", "internal/birth", "internal/durable"},

@@ -34,6 +34,8 @@ var contextsMutants = []mutant{
 		Pkg: "./internal/subproc", Run: "TestOrphansAreReaped$", Why: "L5: how a process of guests has ended would be lost in a container"},
 	{Name: "fault-says-bad-usage", Dir: "cmd/taskrt/internal/supervisor", In: "EndBySignal", Old: `debug.SetTraceback("crash")`, New: `debug.SetTraceback("all")`,
 		Pkg: "./cmd/taskrt/internal/supervisor", Run: "TestFaultsEndBySignal$", Why: "C10: a node that panicked or hung once would not be started again"},
+	{Name: "exit-over-again", Dir: "cmd/taskrt/internal/exit", In: "OfMember", Old: `return With(Over, err)`, New: `return With(Stopped, err)`,
+		Pkg: "./cmd/taskrt/internal/exit", Run: "TestCodes$", Why: "C10: a supervisor would start a node again for ever whose directory takes part no longer"},
 	{Name: "reload-half", Dir: "cmd/taskrt", In: "reloadServer", Old: `running.Grants.Replace(said.Grants)`, New: ``,
 		Pkg: "./cmd/taskrt", Run: "TestSupervised$", Why: "B6: what an operator grants or takes back would count from the next start on, and the log would say that it was read"},
 	{Name: "check-any-format", Dir: "raftstore/logstore", In: "Check", Old: `if err := sameKind(dir, found, kind); err != nil {`, New: `if err := sameKind(dir, found, kind); err != nil && found == "" {`,

@@ -14,6 +14,7 @@ import (
 	"github.com/taskrt/taskrt/backup"
 	"github.com/taskrt/taskrt/backup/sealed"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/node/restoring"
 	"github.com/taskrt/taskrt/raftstore/logstore"
@@ -37,8 +38,6 @@ type Kit struct {
 	LogStore     func(*cli.Context) (logstore.Kind, error)
 	// Online makes the action of a command that asks a cluster.
 	Online func(Online) cli.ActionFunc
-	// Exit makes an error that ends the program with a code.
-	Exit func(code int, err error) error
 }
 
 // Online is a command that asks a cluster.
@@ -55,7 +54,7 @@ func (k *Kit) run(c *cli.Context, ctx context.Context, cl *apiclient.Client, do 
 	}
 	err = do(c, ctx, cl, out)
 	if code := exitCode(c, err); code != 0 {
-		return k.Exit(code, err)
+		return exit.With(code, err)
 	}
 	return err
 }
@@ -183,13 +182,6 @@ func restoreCommand(k Kit) *cli.Command {
 	}
 }
 
-// The exit codes of what is wrong with a backup (SPEC section 12).
-const (
-	exitUnreachable = 3
-	exitRefused     = 5
-	exitFile        = 6
-)
-
 // exitCode returns the exit code of an error about a backup; 0: the error has one already.
 func exitCode(c *cli.Context, err error) int {
 	_, usage := errors.AsType[*cmdline.Error](err)
@@ -198,9 +190,9 @@ func exitCode(c *cli.Context, err error) int {
 	case err == nil || usage || onDisk || api.CodeOf(err) != "" || c.Err() != nil:
 		return 0
 	case errors.Is(err, backup.ErrBrokenOff):
-		return exitRefused
+		return exit.Refused
 	case errors.Is(err, backup.ErrTruncated) && c.Command.Name == "save": // the connection broke
-		return exitUnreachable
+		return exit.Unreachable
 	}
-	return exitFile
+	return exit.File
 }
