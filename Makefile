@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist dist-check packages-check demo test race short fuzz sim mutants soak linear maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build dist dist-check packages-check image demo test race short fuzz sim mutants soak linear maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,8 +18,11 @@ help: ## print this list
 build: ## bin/taskrt
 	CGO_ENABLED=0 $(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o bin/taskrt ./cmd/taskrt
 
-dist: ## dist/: archives of static binaries for four systems, .deb, .rpm, bills of materials, checksums; one commit gives one set of bytes
+dist: ## dist/: archives of static binaries for four systems, .deb, .rpm, an image for containers, bills of materials, checksums; one commit gives one set of bytes
 	cd packages && $(GO) run . -out ../dist $(DIST)
+
+image: ## dist/taskrt_VERSION_image.tar: the image for containers, as an OCI layout for two processors; no daemon is asked
+	cd packages && $(GO) run . -out ../dist -only image -targets linux_amd64,linux_arm64
 
 dist-check: ## make dist twice, in two directories, at other times and with other rights, and compare the bytes: make dist-check DIST="-only tar"
 	@packages/check-bytes.sh $(DIST)

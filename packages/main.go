@@ -38,7 +38,7 @@ var kinds = []struct {
 	name string
 	make func(*release) error
 }{
-	{"tar", (*release).archives}, {"sbom", (*release).bills}, {"deb", (*release).debs}, {"rpm", (*release).rpms},
+	{"tar", (*release).archives}, {"sbom", (*release).bills}, {"deb", (*release).debs}, {"rpm", (*release).rpms}, {"image", (*release).images},
 }
 
 func run(args []string) error {
