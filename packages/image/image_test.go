@@ -214,7 +214,7 @@ func checkFiles(t *testing.T, p *v1.Platform, img v1.Image) {
 	lines := strings.Split(strings.TrimSpace(list.String()), "\n")
 	slices.Sort(lines)
 	want := []string{
-		"data 0750 65532:65532", "etc 0755 0:0", "etc/group 0644 0:0", "etc/passwd 0644 0:0", "etc/ssl 0755 0:0", "etc/ssl/certs 0755 0:0",
+		"data 0750 65532:65532", "etc 0755 0:0", "etc/group 0644 0:0", "etc/hosts 0644 0:0", "etc/passwd 0644 0:0", "etc/ssl 0755 0:0", "etc/ssl/certs 0755 0:0",
 		"etc/ssl/certs/ca-certificates.crt 0644 0:0", "tmp 1777 0:0", "usr 0755 0:0", "usr/bin 0755 0:0", "usr/bin/taskrt 0755 0:0",
 		"usr/share 0755 0:0", "usr/share/doc 0755 0:0", "usr/share/doc/taskrt 0755 0:0", "usr/share/doc/taskrt/LICENSE 0644 0:0",
 	}

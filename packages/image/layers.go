@@ -38,6 +38,7 @@ func (s Source) base() (v1.Layer, error) {
 		{name: "data/", mode: 0o750, owner: User},
 		{name: "etc/", mode: 0o755},
 		{name: "etc/group", mode: 0o644, data: fmt.Appendf(nil, "root:x:0:\ntaskrt:x:%d:\n", User)},
+		{name: "etc/hosts", mode: 0o644, data: []byte("127.0.0.1 localhost\n::1 localhost\n")}, // most supervisors put their own there
 		{name: "etc/passwd", mode: 0o644, data: fmt.Appendf(nil, "root:x:0:0:root:/:/none\ntaskrt:x:%d:%d:taskrt:/tmp:/none\n", User, User)},
 		{name: "etc/ssl/", mode: 0o755},
 		{name: "etc/ssl/certs/", mode: 0o755},

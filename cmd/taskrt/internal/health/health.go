@@ -58,8 +58,11 @@ func Ask(ctx context.Context, s Server, question string) error {
 	if err != nil {
 		return err
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "localhost"
+	switch host { // by number: a container may have no file that says what localhost is
+	case "", "0.0.0.0":
+		host = "127.0.0.1"
+	case "::":
+		host = "::1"
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
 	scheme := "http"
