@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist dist-check packages-check image demo test race short fuzz sim mutants soak linear maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ dist: ## dist/: archives of static binaries for four systems, .deb, .rpm, an ima
 
 image: ## dist/taskrt_VERSION_image.tar: the image for containers, as an OCI layout for two processors; no daemon is asked
 	cd packages && $(GO) run . -out ../dist -only image -targets linux_amd64,linux_arm64
+
+image-check: image ## run the image as Docker would by default, and what the compose file says: needs root and runc
+	cd packages/containers && $(GO) test -count 1 -v -timeout 20m . -image $(CURDIR)/dist/taskrt_$$(cat ../../VERSION)_image.tar
 
 dist-check: ## make dist twice, in two directories, at other times and with other rights, and compare the bytes: make dist-check DIST="-only tar"
 	@packages/check-bytes.sh $(DIST)
@@ -134,7 +137,8 @@ vet:
 	$(GO) vet -tags $(TAGS) ./...
 	cd runtime/compare && $(GO) vet . && $(GO) mod tidy -diff
 	cd internal/bench/jetstream && $(GO) vet . && $(GO) mod tidy -diff
-	cd packages && $(GO) vet . && $(GO) mod tidy -diff
+	cd packages && $(GO) vet ./... && $(GO) mod tidy -diff
+	cd packages/containers && $(GO) vet . && $(GO) mod tidy -diff
 
 lint: ## golangci-lint, pinned
 	$(GO) run $(GOLANGCI) run --build-tags $(TAGS) ./...
