@@ -26,6 +26,7 @@ type container struct {
 	id    string
 	state string // directory of the tool
 	spec  specs.Spec
+	env   []string // of commands that are run in it
 	cmd   *exec.Cmd
 	said  output
 	ended chan struct{}
@@ -135,10 +136,13 @@ func (c *container) run() string {
 }
 
 // exec runs the program in the container, as `docker exec` does, and returns what it printed.
-func (c *container) exec(stdin string, args ...string) (said string, err error) {
+func (c *container) exec(args ...string) (said string, err error) {
 	c.t.Helper()
-	e := c.command(append([]string{"exec", c.id, "/usr/bin/taskrt"}, args...)...)
-	e.Stdin = strings.NewReader(stdin)
+	all := []string{"exec"}
+	for _, variable := range c.env {
+		all = append(all, "--env", variable)
+	}
+	e := c.command(slices.Concat(all, []string{c.id, "/usr/bin/taskrt"}, args)...)
 	out, err := e.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
@@ -146,7 +150,7 @@ func (c *container) exec(stdin string, args ...string) (said string, err error) 
 // must is exec of what has to succeed.
 func (c *container) must(args ...string) string {
 	c.t.Helper()
-	out, err := c.exec("", args...)
+	out, err := c.exec(args...)
 	if err != nil {
 		c.t.Fatalf("%s: %v: %v: %s", c.id, args, err, out)
 	}
@@ -159,7 +163,7 @@ func (c *container) until(args ...string) string {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for late := time.After(patience); ; {
-		out, err := c.exec("", args...)
+		out, err := c.exec(args...)
 		if err == nil {
 			return out
 		}

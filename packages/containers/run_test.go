@@ -62,10 +62,18 @@ func server(t *testing.T, i *image, id, data, secret string, env map[string]stri
 	return newContainer(t, i, id, nil, all, bind(data, "/data", "rw"), bind(secret, secretPath, "ro")).start()
 }
 
-// client makes a context of the root token in the environment of every later exec: the flags by which a command reaches the node in its container.
-func client(c *container) []string {
-	c.t.Helper()
-	return []string{"--server", "https://127.0.0.1:7070", "--ca", c.must("secret", "ca", secretPath), "--token-file", "/data/root.token"}
+// give puts a file into a volume.
+func give(t *testing.T, volume, name, from string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(volume, name)
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own(t, to, 65532, 65532, 0o600)
 }
 
 // TestServerInAContainer: the image runs a node without root, without capabilities, behind Docker's filter of system calls, with a root that nobody
@@ -78,21 +86,9 @@ func TestServerInAContainer(t *testing.T) {
 			c := server(t, i, kind+"-1", data, secret, nil)
 			c.until("server", "--health", "live")
 			c.until("server", "--health", "ready")
-			token := filepath.Join(data, "root.token")
-			if err := os.WriteFile(token, []byte(c.must("token", "root", "--cluster-secret", secretPath)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			own(t, token, 65532, 65532, 0o600)
-			reach := client(c)
-			module, err := os.ReadFile("../../testdata/wasm/echo.wasm")
-			if err != nil {
-				t.Fatal(err)
-			}
-			file := filepath.Join(data, "echo.wasm")
-			if err := os.WriteFile(file, module, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			own(t, file, 65532, 65532, 0o644)
+			c.env = []string{"TASKRT_TOKEN=" + c.must("token", "root", "--cluster-secret", secretPath)}
+			reach := []string{"--server", "https://127.0.0.1:7070", "--ca", c.must("secret", "ca", secretPath)}
+			give(t, data, "echo.wasm", "../../testdata/wasm/echo.wasm")
 			c.must(append([]string{"push", "/data/echo.wasm", "--name", "echo"}, reach...)...)
 			if out := c.must(append([]string{"submit", "echo", "--id", "first", "--params", `{"kept":1}`, "--wait", "-o", "json"}, reach...)...); !strings.Contains(out, `{"kept":1}`) {
 				t.Errorf("the task: %s", out)
@@ -107,7 +103,9 @@ func TestServerInAContainer(t *testing.T) {
 			}
 			t.Logf("stopped in %v", time.Since(began).Round(time.Millisecond))
 
+			env := c.env
 			c = server(t, i, kind+"-2", data, secret, nil)
+			c.env = env
 			c.until("server", "--health", "ready")
 			if out := c.must(append([]string{"get", "first", "-o", "json"}, reach...)...); !strings.Contains(out, `"status":"SUCCESS"`) {
 				t.Errorf("the task after a restart: %s", out)
@@ -117,6 +115,7 @@ func TestServerInAContainer(t *testing.T) {
 				t.Errorf("exit code %d after SIGKILL", code)
 			}
 			c = server(t, i, kind+"-3", data, secret, nil)
+			c.env = env
 			c.until("server", "--health", "ready")
 			c.must(append([]string{"submit", "echo", "--params", `2`, "--wait"}, reach...)...)
 		})
@@ -240,7 +239,7 @@ func TestHealth(t *testing.T) {
 	secret := newSecret(t, i)
 	c := server(t, i, "lone", volume(t, false), secret, map[string]string{"TASKRT_JOIN": "n2.invalid:7170", "TASKRT_BOOTSTRAP_EXPECT": "3"})
 	c.until("server", "--health", "live")
-	if out, err := c.exec("", "server", "--health", "ready"); err == nil || !strings.Contains(out, "not ready: 503") {
+	if out, err := c.exec("server", "--health", "ready"); err == nil || !strings.Contains(out, "not ready: 503") {
 		t.Errorf("alone it is ready: %v, %s", err, out)
 	}
 	c.signal("TERM")
