@@ -10,16 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/snapshot"
 	"github.com/taskrt/taskrt/backup"
 	"github.com/taskrt/taskrt/blob"
-	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/task"
-	"github.com/taskrt/taskrt/task/wire"
 )
 
 // Log is how a hold is made for who asks. service.Log implements it: its errors are *api.Error.
@@ -115,11 +112,16 @@ func (s *Saver) Save(ctx context.Context, r snapshot.SaveRequest) (io.ReadCloser
 		return nil, api.NewError(api.CodeOverloaded, "this node is saving %d backups already; ask later, or another node", s.Concurrent)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	x := &saving{Saver: s, request: r, cancel: cancel, limit: rate.NewLimiter(rate.Limit(r.Rate), burst)}
-	if err := x.begin(ctx); err != nil {
-		x.end(ctx)
+	holder := "a backup that " + s.Node + " is saving"
+	if r.WithoutBlobs {
+		holder = ""
+	}
+	x := &saving{Taken: Taken{Saver: s, cancel: cancel}, request: r, limit: rate.NewLimiter(rate.Limit(r.Rate), burst)}
+	if err := x.begin(ctx, holder); err != nil {
+		x.done(ctx)
 		return nil, err
 	}
+	x.header.WithBlobs = !r.WithoutBlobs
 	from, to := io.Pipe()
 	x.PipeReader = from
 	x.work.Go(func() { to.CloseWithError(x.write(ctx, to)) })
@@ -131,19 +133,12 @@ const burst = 1 << 20
 
 // saving is one backup. It is the reader that Save returns.
 type saving struct {
-	*Saver
+	Taken
 	*io.PipeReader
 
 	request snapshot.SaveRequest
 	limit   *rate.Limiter
-	cancel  context.CancelCauseFunc
-	work    sync.WaitGroup
 	once    sync.Once
-
-	hold   string // its ID; "": there is none
-	frozen *task.Frozen
-	blobs  []backup.Blob
-	header backup.Header
 }
 
 // errClosed is why a backup ends that nobody reads any longer.
@@ -155,74 +150,14 @@ func (x *saving) Close() error {
 		x.cancel(errClosed)
 		_ = x.PipeReader.Close() // it returns nil
 		x.work.Wait()
-		x.end(context.Background())
+		x.done(context.Background())
 	})
 	return nil
 }
 
-// begin makes the hold, and takes the state.
-func (x *saving) begin(ctx context.Context) error {
-	if !x.request.WithoutBlobs {
-		id := uuid.NewString()
-		holder := "a backup that " + x.Node + " is saving"
-		if _, err := x.Log.Propose(ctx, task.HoldBlobs{ID: id, Holder: holder, TTL: task.Millis(x.TTL.Milliseconds())}); err != nil {
-			return err
-		}
-		x.hold = id
-		x.work.Go(func() { x.renew(ctx) })
-	}
-	frozen, err := x.State.Freeze(ctx)
-	if err != nil {
-		return api.NewError(api.CodeNotReady, "the state cannot be read now: %v", err)
-	}
-	x.frozen, x.blobs = frozen, backup.Needed(frozen)
-	x.header = x.describe(frozen)
-	return nil
-}
-
-// describe makes the header.
-func (x *saving) describe(f *task.Frozen) backup.Header {
-	h := backup.Header{
-		Cluster: x.Cluster(), Node: x.Node, Version: x.Version, Begun: x.Now().UTC(), LogFormat: wire.Format,
-		WithBlobs: !x.request.WithoutBlobs, Blobs: int64(len(x.blobs)),
-	}
-	h.Describe(f)
-	for _, b := range x.blobs {
-		h.BlobBytes += b.Size
-	}
-	return h
-}
-
-// renew keeps the hold alive until ctx ends. A hold that is over ends the backup.
-func (x *saving) renew(ctx context.Context) {
-	every := x.TTL / renewals
-	for pause := every; idle.For(ctx, pause); {
-		rs, err := x.State.Propose(ctx, task.HoldBlobs{ID: x.hold, TTL: task.Millis(x.TTL.Milliseconds()), Renew: true})
-		switch {
-		case err != nil:
-			pause = min(retryPause, every)
-		case rs[0].Code != task.OK:
-			x.cancel(errHoldOver)
-		default:
-			pause = every
-		}
-	}
-}
-
-// errHoldOver ends a backup whose hold was not renewed in time.
-var errHoldOver = errors.New("its hold on blobs is over, because no leader took a renewal in time: blobs may be gone")
-
-// end ends the hold if it lives, and makes room for another backup.
-func (x *saving) end(ctx context.Context) {
-	x.cancel(nil)
-	x.work.Wait()
-	if x.hold != "" {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-		defer cancel()
-		if _, err := x.State.Propose(ctx, task.HoldBlobs{ID: x.hold}); err != nil {
-			x.Logger.Warn("the hold of a backup ends by itself only", "hold", x.hold, "ttl", x.TTL, "err", err)
-		}
-	}
+// done ends the hold if it lives, and makes room for another backup.
+func (x *saving) done(ctx context.Context) {
+	x.End(ctx)
 	<-x.busy
 }
 
@@ -245,7 +180,7 @@ func (x *saving) write(ctx context.Context, to io.Writer) error {
 }
 
 func (x *saving) content(ctx context.Context, w *backup.Writer) error {
-	if err := w.State(x.frozen); err != nil {
+	if err := x.State(w); err != nil {
 		return err
 	}
 	x.frozen = nil // what changes since is no longer in memory twice
@@ -257,7 +192,7 @@ func (x *saving) content(ctx context.Context, w *backup.Writer) error {
 			return err
 		}
 	}
-	if err := x.held(ctx); err != nil {
+	if err := x.Held(ctx); err != nil {
 		return err
 	}
 	return w.Close()
@@ -265,28 +200,16 @@ func (x *saving) content(ctx context.Context, w *backup.Writer) error {
 
 // blob writes one blob. If this node has not got it, another member's is fetched.
 func (x *saving) blob(ctx context.Context, w *backup.Writer, b backup.Blob) error {
-	f, err := x.Files.Open(ctx, b.Digest)
+	f, err := x.open(ctx, b)
 	switch {
 	case errors.Is(err, blob.ErrNotFound) && x.request.AllowMissing && ctx.Err() == nil:
 		x.Logger.Warn("a backup lacks a blob that no node has", "digest", b.Digest, "err", err)
 		return w.Missing(b)
 	case errors.Is(err, blob.ErrNotFound):
-		return fmt.Errorf("no node that answers has the blob %s of %d bytes (allow_missing goes on without it): %w", b.Digest, b.Size, err)
+		return fmt.Errorf("%w (allow_missing goes on without it)", err)
 	case err != nil:
-		return fmt.Errorf("blob %s: %w", b.Digest, err)
+		return err
 	}
 	defer f.Close()
 	return w.Blob(b, io.NewSectionReader(f, 0, f.Size()))
-}
-
-// held returns an error if the hold did not live until now.
-func (x *saving) held(ctx context.Context) error {
-	rs, err := x.State.Propose(ctx, task.HoldBlobs{ID: x.hold, TTL: task.Millis(x.TTL.Milliseconds()), Renew: true})
-	if err != nil {
-		return fmt.Errorf("nobody says whether the hold on blobs lived until the end: %w", err)
-	}
-	if rs[0].Code != task.OK {
-		return errHoldOver
-	}
-	return nil
 }
