@@ -51,6 +51,14 @@ func (w *Writer) State(f *task.Frozen) error {
 	return w.flush(kindState)
 }
 
+// CopyState writes a state as another Writer's State has written it.
+func (w *Writer) CopyState(from io.Reader) error {
+	if _, err := io.Copy(stateWriter{w}, from); err != nil {
+		return err
+	}
+	return w.flush(kindState)
+}
+
 // stateWriter collects bytes of the state into pieces.
 type stateWriter struct{ *Writer }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/node"
+	"github.com/taskrt/taskrt/node/scheduled"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
@@ -112,6 +113,7 @@ func busy() *fake {
 		Worker: &worker.Status{Connected: true, Breaches: 4, Held: []uint64{1, 2, 3}, Executing: []uint64{2}},
 		Engine: runtime.Stats{Ready: 1, Compiling: 2, Waiting: 3, Guests: 4, Memory: 5, MemoryBudget: 6, Idle: 7, CacheBytes: 8},
 		Blobs:  api.NodeBlobs{Missing: 3, Failing: 2, Corrupt: 1, Error: "no space left on device"}, Files: 20, Bytes: 2000,
+		Backup: &scheduled.Last{Began: now.Add(-time.Minute), Finished: now, Bytes: 3000, NewBytes: 30}, BackupFailures: 6,
 	}}
 }
 
@@ -162,6 +164,11 @@ func TestAttempts(t *testing.T) {
 func TestNode(t *testing.T) {
 	f := scrape(t, everything())
 	wants(t, f, 3, "taskrt_port_refused_total")
+	wants(t, f, 1_800_000_000, "taskrt_backup_last_success_timestamp_seconds")
+	wants(t, f, 60, "taskrt_backup_last_duration_seconds")
+	wants(t, f, 3000, "taskrt_backup_last_bytes")
+	wants(t, f, 30, "taskrt_backup_last_new_bytes")
+	wants(t, f, 6, "taskrt_backup_failures_total")
 	wants(t, f, 7, "taskrt_http_connections_dropped_total", "reason=waiting")
 	wants(t, f, 8, "taskrt_http_connections_dropped_total", "reason=idle")
 	wants(t, f, 1, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=due")

@@ -119,6 +119,11 @@ func nodeDescs() []desc {
 		{"taskrt_blob_bytes", "Their bytes.", gauge, nil},
 		{"taskrt_blobs_missing", "Blobs that this node should have and lacks.", gauge, nil},
 		{"taskrt_blobs_failing", "Those of them that were asked for in vain.", gauge, nil},
+		{"taskrt_backup_last_success_timestamp_seconds", "When the last scheduled backup of the cluster was there and verified; absent before the first.", gauge, nil},
+		{"taskrt_backup_last_duration_seconds", "How long it took.", gauge, nil},
+		{"taskrt_backup_last_bytes", "Its bytes in the target, blobs that it shares with others included.", gauge, nil},
+		{"taskrt_backup_last_new_bytes", "Those of them that were not in the target before.", gauge, nil},
+		{"taskrt_backup_failures_total", "Runs of the scheduled backup that failed on this node.", counter, nil},
 		{"taskrt_blobs_corrupt_total", "Blobs that were found corrupt and removed.", counter, nil},
 	}
 }
@@ -209,6 +214,13 @@ func (g gather) node(s *node.Stats) {
 	g.send("taskrt_blobs_missing", float64(s.Blobs.Missing))
 	g.send("taskrt_blobs_failing", float64(s.Blobs.Failing))
 	g.send("taskrt_blobs_corrupt_total", float64(s.Blobs.Corrupt))
+	if b := s.Backup; b != nil {
+		g.send("taskrt_backup_last_success_timestamp_seconds", float64(b.Finished.UnixMilli())/1000)
+		g.send("taskrt_backup_last_duration_seconds", b.Finished.Sub(b.Began).Seconds())
+		g.send("taskrt_backup_last_bytes", float64(b.Bytes))
+		g.send("taskrt_backup_last_new_bytes", float64(b.NewBytes))
+	}
+	g.send("taskrt_backup_failures_total", float64(s.BackupFailures))
 }
 
 func (g gather) raft(s *raftstore.Status) {

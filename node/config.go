@@ -15,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/node/audit"
 	"github.com/taskrt/taskrt/node/files"
 	"github.com/taskrt/taskrt/node/maintain"
+	"github.com/taskrt/taskrt/node/scheduled"
 	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
@@ -70,6 +71,9 @@ type Config struct {
 	// leader's configuration says how often a run begins. The node that carries out the run takes the rest from its own
 	// configuration.
 	Maintenance maintain.Config
+
+	// Backups says where this node backs the cluster up to, if its worker is given the task. It should be the same on all nodes.
+	Backups scheduled.Config
 
 	// LogBytes bounds the logs of attempts on this node's disk; default 256 MiB.
 	LogBytes int64
@@ -134,7 +138,7 @@ func (c Config) Validate() error {
 	case c.LogBytes < 0:
 		return fmt.Errorf("node: LogBytes is negative: %d", c.LogBytes)
 	}
-	return c.Maintenance.Validate()
+	return errors.Join(c.Maintenance.Validate(), c.Backups.Validate())
 }
 
 func (c *Config) storeConfig(fatal func(error)) raftstore.Config {

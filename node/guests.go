@@ -109,7 +109,8 @@ func (w *workers) run(ctx context.Context, run func(context.Context) error) {
 func (n *Node) systemWorker(base worker.Config) worker.Config {
 	base.ID += "/system"
 	base.Dir = filepath.Join(n.cfg.Dir, "system")
-	base.Slots, base.Modules, base.Native = 1, nil, n.native()
+	base.Modules, base.Native = nil, n.native()
+	base.Slots = len(base.Native)            // a long run of one of them does not hold up the other
 	base.OnOverrun = func(worker.Overrun) {} // the worker has logged it
 	return base
 }

@@ -7,15 +7,38 @@ import (
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/node/maintain/native"
 	"github.com/taskrt/taskrt/node/peers"
+	"github.com/taskrt/taskrt/node/scheduled"
+	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
 )
 
 // native returns the behaviors that are built into this node's worker.
 func (n *Node) native() map[string]worker.Guest {
-	return map[string]worker.Guest{task.NativeMaintenance: native.Guest{
+	all := map[string]worker.Guest{task.NativeMaintenance: native.Guest{
 		Config: n.cfg.Maintenance, Cluster: native.Cluster{Store: n.store}, Disks: nodeDisks{n}, Now: n.cfg.Clock.Wall,
 	}}
+	if n.cfg.Backups.Target != nil {
+		all[scheduled.Native] = scheduled.Guest{
+			Config: n.cfg.Backups, Store: persistent{n.store}, Saver: n.saver, Node: n.cfg.ID, Cluster: n.store.Cluster,
+			Members: func() int { return 1 + len(n.store.Status().Others()) }, Now: n.cfg.Clock.Wall, Logger: n.cfg.Logger, Failures: &n.backupFailures,
+		}
+	}
+	return all
+}
+
+// persistent is the store for a run of a native behavior: it tries until it has an answer, or ctx ends.
+type persistent struct{ *raftstore.Store }
+
+// Propose implements scheduled.Store.
+func (p persistent) Propose(ctx context.Context, cmds ...task.Command) (rs []task.Result, err error) {
+	err = raftstore.Persist(ctx, func() error { rs, err = p.Store.Propose(ctx, cmds...); return err })
+	return rs, err
+}
+
+// Read implements scheduled.Store.
+func (p persistent) Read(ctx context.Context, fn func(*task.Machine)) error {
+	return raftstore.Persist(ctx, func() error { return p.Store.Read(ctx, fn) })
 }
 
 // disk is what this node keeps on its disk, as a run of maintenance sees it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/taskrt/taskrt"
@@ -22,6 +23,7 @@ import (
 	"github.com/taskrt/taskrt/node/membership"
 	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/node/saving"
+	"github.com/taskrt/taskrt/node/scheduled"
 	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/node/signin"
 	"github.com/taskrt/taskrt/node/tokens"
@@ -61,6 +63,8 @@ type Node struct {
 	audit   *audit.Reader
 	refused *audit.Refusals
 	workers workers
+
+	backupFailures atomic.Int64
 
 	fatal chan struct{} // closed when the node must stop by itself
 
@@ -151,6 +155,7 @@ func (n *Node) start() error {
 		ID: cfg.ID, TTL: cfg.SessionTTL, Store: n.store, Clock: cfg.Clock, Logs: n.logs, Logger: cfg.Logger,
 		Subscribe:   func() lead.Subscription { return n.store.Subscribe(subscribeEntries) },
 		Maintenance: cfg.Maintenance, Progress: progress.Publish, Children: n.Children,
+		Backups: func(m *task.Machine) ([]task.Command, error) { return scheduled.Seeds(m, cfg.Backups) },
 	})
 	n.files.Begin(n.store, func() files.Subscription { return n.store.Subscribe(subscribeEntries) })
 	n.wg.Go(func() { n.files.Run(ctx) })

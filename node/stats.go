@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/scheduled"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
@@ -27,6 +28,9 @@ type Stats struct {
 	Engine                     runtime.Stats
 	Blobs                      api.NodeBlobs
 	Files, Bytes               int64 // files on this node's disk and their bytes, as counted a while ago
+	// Backup is the last scheduled backup of the cluster; nil: there is none. BackupFailures counts the runs that failed on this node.
+	Backup         *scheduled.Last
+	BackupFailures int64
 }
 
 // Queue is how many tasks of one behavior wait, and how.
@@ -42,8 +46,12 @@ func (n *Node) Stats() Stats {
 	}
 	s.LeasesEnded, s.SessionsEnded = n.waits.Ended()
 	s.StreamBreaches = n.hub.Breaches()
+	cluster := n.store.Cluster()
 	n.store.Local(func(m *task.Machine) {
 		s.Counts = m.Counts()
+		if r := scheduled.Recall(m, cluster); r != nil {
+			s.Backup = r.Last
+		}
 		for _, n := range m.Namespaces() {
 			s.Forever += n.Usage.Forever
 			s.Excess += n.Usage.Excess
@@ -58,6 +66,7 @@ func (n *Node) Stats() Stats {
 	})
 	s.Worker, s.Engine = n.report()
 	s.Files, s.Bytes = n.files.Count()
+	s.BackupFailures = n.backupFailures.Load()
 	return s
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/schedule"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/supervisor"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/runtime/grants"
@@ -43,7 +44,7 @@ func (p *program) serverCommand() *cli.Command {
 			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and tokens"),
 			boolFlag("server", "check", "only check flags, files, directory and ports as a start would; start nothing, change nothing"),
 			stringFlag("server", "health", "", "only ask the server that runs with these flags: live (it answers) or ready (it can serve)"),
-		}, slices.Concat(keys.Flags(trustFlag), keys.PairFlags(trustFlag), maintenanceFlags())...),
+		}, slices.Concat(keys.Flags(trustFlag), keys.PairFlags(trustFlag), maintenanceFlags(), schedule.Flags(schedule.Kit{String: stringFlag, Int: intFlag, List: listFlag}))...),
 		Action: p.server,
 	}
 }
@@ -137,7 +138,8 @@ func serverConfig(c *cli.Context) (member.Config, error) {
 	if !c.IsSet("bootstrap-expect") && len(config.Join) == 0 {
 		config.Expect = 1
 	}
-	return config, nil
+	config.Backups, err = schedule.Read(c)
+	return config, err
 }
 
 // checkPorts refuses ports that others can reach and that ask nobody who comes (SPEC A6). Certificates of one's own close the node port; only a

@@ -15,6 +15,10 @@ var arrows = map[string][]string{
 	"api":    {"api/internal/scan", "task", "task/blobs", "internal/clip", "internal/jsontext"},
 	"backup": {"task", "task/wire"},
 
+	"backup/series":        {"backup", "backup/target", "task"},
+	"backup/target":        {"internal/durable"},
+	"backup/target/bucket": {"backup/target"},
+
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
 	"raftstore": {"raftstore/change", "raftstore/digests", "raftstore/guard", "raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "raftstore/throttle", "task", "task/roster", "task/wire", "internal/discover", "internal/idle", "internal/lateness", "internal/mux", "raftstore/snapfile"},
@@ -22,10 +26,10 @@ var arrows = map[string][]string{
 	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"internal/birth", "abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
-	"node":      {".", "api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
+	"node":      {".", "api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/scheduled", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/health", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
+		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/health", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/schedule", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
 		"abi", "api", "api/auth", "api/children", "api/client", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/subproc", "internal/terminal", "internal/wall", "api/membership",
 	},
 
@@ -191,12 +195,13 @@ var arrows = map[string][]string{
 	"internal/sim/naive":   {"task"},
 
 	// Programs of the house: they run the product from outside.
-	"internal/demo":         {"internal/leash", "internal/trio"},
-	"internal/genfields":    {},
-	"internal/mutants":      {"internal/leash"},
-	"internal/races":        {"internal/leash"},
-	"testdata/wasm/build":   {"abi", "internal/leash", "runtime/wasmbin"},
-	"testdata/wasm/bench/*": {},
+	"internal/demo":             {"internal/leash", "internal/trio"},
+	"internal/genfields":        {},
+	"internal/mutants":          {"internal/leash", "internal/mutants/fragment"},
+	"internal/mutants/fragment": {},
+	"internal/races":            {"internal/leash"},
+	"testdata/wasm/build":       {"abi", "internal/leash", "runtime/wasmbin"},
+	"testdata/wasm/bench/*":     {},
 
 	// Programs to read: they know the product by its HTTP contract alone, or by the packages made for them.
 	"examples/*":                     {},
@@ -210,14 +215,16 @@ var arrows = map[string][]string{
 	"api/snapshot":                   {"api"},
 	"api/server/ranges":              {"api"},
 	"node/saving":                    {"api", "api/snapshot", "backup", "blob", "task", "task/wire", "internal/idle"},
-	"cmd/taskrt/internal/snapshots":  {"cmd/taskrt/internal/exit", "api", "api/client", "api/snapshot", "backup", "backup/sealed", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/show", "cmd/taskrt/internal/whole", "internal/terminal", "node/restoring", "raftstore/logstore"},
+	"cmd/taskrt/internal/snapshots":  {"cmd/taskrt/internal/exit", "api", "api/client", "api/snapshot", "backup", "backup/sealed", "backup/series", "backup/target", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/schedule", "cmd/taskrt/internal/show", "cmd/taskrt/internal/whole", "internal/terminal", "node/restoring", "node/scheduled", "raftstore/logstore"},
+	"cmd/taskrt/internal/schedule":   {"api", "backup/sealed", "backup/series", "backup/target", "backup/target/bucket", "cmd/taskrt/internal/cmdline", "node/scheduled"},
+	"node/scheduled":                 {"abi", "backup/series", "backup/target", "node/saving", "runtime", "task", "worker"},
 	"cmd/taskrt/internal/whole":      {"internal/durable"},
 	"node/restoring":                 {"backup", "blob", "internal/durable", "raftstore/logstore", "raftstore/members", "raftstore/refound", "task"},
 	"raftstore/home":                 {"raftstore/logstore", "internal/birth", "internal/durable"},
 	"internal/birth":                 {"internal/durable"},
 	"backup/sealed":                  {},
 	"cmd/taskrt/internal/settings":   {},
-	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux"},
+	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "node/scheduled", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux"},
 	"cmd/taskrt/internal/preflight":  {"node", "raftstore/logstore"},
 	"cmd/taskrt/internal/supervisor": {},
 }
@@ -285,6 +292,10 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/snapshots":  {"github.com/urfave/cli/v2", "filippo.io/age"},
 	"internal/birth":                 {"golang.org/x/sys"},
 	"backup/sealed":                  {"filippo.io/age"},
+	"backup/series":                  {"golang.org/x/sync"},
+	"backup/target/bucket":           {"github.com/minio/minio-go/v7"},
+	"node/scheduled":                 {"golang.org/x/time"},
+	"cmd/taskrt/internal/schedule":   {"github.com/urfave/cli/v2"},
 	"cmd/taskrt/internal/settings":   {"github.com/urfave/cli/v2"},
 	"cmd/taskrt/internal/preflight":  {"golang.org/x/sys"},
 	"cmd/taskrt/internal/supervisor": {"github.com/coreos/go-systemd/v22", "golang.org/x/sys"},

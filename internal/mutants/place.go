@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/scanner"
 	"go/token"
 	"go/types"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/taskrt/taskrt/internal/mutants/fragment"
 )
 
 // sources reads the Go files of each directory once.
@@ -22,11 +23,8 @@ type sources struct {
 // source is one Go file that is no test, with the places of its declarations.
 type source struct {
 	file, text string
-	decls      map[string][]span // "assign", "Machine.assign", "Machine", "maxTasks" → where it is declared
+	decls      map[string][]fragment.Span // "assign", "Machine.assign", "Machine", "maxTasks" → where it is declared
 }
-
-// span is a piece of a text, from one offset up to another.
-type span struct{ from, to int }
 
 func newSources() *sources { return &sources{dirs: map[string]func() ([]source, error){}} }
 
@@ -46,14 +44,13 @@ func (s *sources) sabotage(m mutant) (file, text string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("stale: %w", err)
 	}
-	old := tokens(m.Old)
 	declared, found := 0, 0
 	for _, f := range files {
 		for _, decl := range f.decls[m.In] {
 			declared++
-			for _, at := range occurrences(tokens(f.text[decl.from:decl.to]), old) {
+			for _, at := range fragment.Find(f.text[decl.From:decl.To], m.Old) {
 				found++
-				file, text = f.file, f.text[:decl.from+at.from]+m.New+f.text[decl.from+at.to:]
+				file, text = f.file, f.text[:decl.From+at.From]+m.New+f.text[decl.From+at.To:]
 			}
 		}
 	}
@@ -103,10 +100,10 @@ func readSources(dir string) ([]source, error) {
 }
 
 // placesIn returns where a file declares each name.
-func placesIn(fset *token.FileSet, f *ast.File) map[string][]span {
-	places := map[string][]span{}
+func placesIn(fset *token.FileSet, f *ast.File) map[string][]fragment.Span {
+	places := map[string][]fragment.Span{}
 	add := func(name string, n ast.Node) {
-		places[name] = append(places[name], span{fset.Position(n.Pos()).Offset, fset.Position(n.End()).Offset})
+		places[name] = append(places[name], fragment.Span{From: fset.Position(n.Pos()).Offset, To: fset.Position(n.End()).Offset})
 	}
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -145,47 +142,4 @@ func funcName(fn *ast.FuncDecl) string {
 	}
 	typ, _, _ := strings.Cut(types.ExprString(fn.Recv.List[0].Type), "[") // without type parameters
 	return strings.TrimPrefix(typ, "*") + "." + fn.Name.Name
-}
-
-// word is a token of Go and its place.
-type word struct {
-	text string
-	at   span
-}
-
-// tokens splits a piece of Go into its tokens, without comments, and without semicolons: a line's end stands for one.
-func tokens(piece string) []word {
-	fset := token.NewFileSet()
-	f := fset.AddFile("", -1, len(piece))
-	var s scanner.Scanner
-	s.Init(f, []byte(piece), func(token.Position, string) {}, 0) // a fragment may end anywhere
-	var all []word
-	for {
-		pos, tok, lit := s.Scan()
-		switch {
-		case tok == token.EOF:
-			return all
-		case tok == token.SEMICOLON:
-			continue
-		case lit == "":
-			lit = tok.String()
-		}
-		from := f.Offset(pos)
-		all = append(all, word{lit, span{from, from + len(lit)}})
-	}
-}
-
-// occurrences returns where the words of a fragment stand in a text, one behind the other.
-func occurrences(text, fragment []word) []span {
-	var all []span
-	for i := 0; len(fragment) > 0 && i+len(fragment) <= len(text); i++ {
-		n := 0
-		for n < len(fragment) && text[i+n].text == fragment[n].text {
-			n++
-		}
-		if n == len(fragment) {
-			all = append(all, span{text[i].at.from, text[i+n-1].at.to})
-		}
-	}
-	return all
 }

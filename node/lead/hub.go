@@ -52,6 +52,8 @@ type Config struct {
 	Logger    *slog.Logger
 	// Maintenance says how the built-in behavior is set up, once per term.
 	Maintenance maintain.Config
+	// Backups returns the commands that set up scheduled backups, none if that is done. nil: this node makes none.
+	Backups func(*task.Machine) ([]task.Command, error)
 	// Progress is told of progress that is not in the log yet. It must not block.
 	Progress func([]watch.Live)
 	// Children makes the submits of the children of a success, or says which child cannot be submitted (SPEC B6).

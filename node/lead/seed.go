@@ -11,14 +11,22 @@ import (
 // seedPause is how long a leader waits before it tries again to set up what is built in.
 const seedPause = time.Second
 
-// seed sets up maintenance as this node is configured, once per term. Usually there is nothing to do.
+// seed sets up what is built in, as this node is configured, once per term. Usually there is nothing to do.
 func (t *term) seed() {
+	t.seedOne("maintenance", func(m *task.Machine) ([]task.Command, error) { return maintain.Seeds(m, t.hub.cfg.Maintenance, false) })
+	if t.hub.cfg.Backups != nil {
+		t.seedOne("backup", t.hub.cfg.Backups)
+	}
+}
+
+// seedOne sets up one behavior.
+func (t *term) seedOne(what string, seeds func(*task.Machine) ([]task.Command, error)) {
 	for t.ctx.Err() == nil {
 		var cmds []task.Command
 		var err error
-		t.hub.cfg.Store.Local(func(m *task.Machine) { cmds, err = maintain.Seeds(m, t.hub.cfg.Maintenance, false) })
+		t.hub.cfg.Store.Local(func(m *task.Machine) { cmds, err = seeds(m) })
 		if err != nil {
-			t.hub.cfg.Logger.Error("maintenance cannot be set up", "err", err)
+			t.hub.cfg.Logger.Error(what+" cannot be set up", "err", err)
 			return
 		}
 		if len(cmds) == 0 {
@@ -27,7 +35,7 @@ func (t *term) seed() {
 		rs, err := t.hub.cfg.Store.ProposeLocal(t.ctx, cmds...)
 		for i := range rs {
 			if rs[i].Code != task.OK {
-				t.hub.cfg.Logger.Error("maintenance was not set up", "code", rs[i].Code, "reason", rs[i].Message)
+				t.hub.cfg.Logger.Error(what+" was not set up", "code", rs[i].Code, "reason", rs[i].Message)
 				return
 			}
 		}

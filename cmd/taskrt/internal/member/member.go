@@ -21,6 +21,7 @@ import (
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/maintain"
+	"github.com/taskrt/taskrt/node/scheduled"
 	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/grants"
@@ -49,6 +50,7 @@ type Config struct {
 	Slots      int
 	TTL        time.Duration
 	Maintain   maintain.Config
+	Backups    scheduled.Config
 	Grants     *grants.Grants
 	Runs       *guests.RunLog // nil: nobody wants to know
 	Keys       *trust.Keys    // nil: the node port is open to everybody
@@ -106,7 +108,7 @@ func Open(c Config) (*Member, error) {
 	config := node.Config{
 		ID: c.ID, Dir: c.Dir, Addr: raft, HTTPAdvertise: m.URL,
 		Join: c.Join, BootstrapExpect: c.Expect, Net: m.port, Tokens: keys.Tokens(c.Keys),
-		Worker: c.Worker != None, Maintains: true, Slots: c.Slots, SessionTTL: c.TTL, Maintenance: c.Maintain, Version: c.Metrics.Version, Logger: c.Log,
+		Worker: c.Worker != None, Maintains: true, Slots: c.Slots, SessionTTL: c.TTL, Maintenance: c.Maintain, Backups: c.Backups, Version: c.Metrics.Version, Logger: c.Log,
 		Runtime: runtime.Config{CacheDir: c.Cache, Grants: c.Grants, OnCompile: m.metrics.Compiled}, OnRun: c.Runs.Hook(), OnEnd: m.metrics.Ended,
 	}
 	if c.Worker != Inline {

@@ -85,20 +85,25 @@ func Command(k Kit) *cli.Command {
 				Action: k.online(runSave),
 			},
 			{
-				Name: "inspect", Usage: "show what a backup says of itself, without reading all of it; - is standard input", ArgsUsage: "FILE",
-				Flags: []cli.Flag{k.identityFlag(), k.OutputFlag()},
-				Action: k.reading(func(_ *cli.Context, _ context.Context, from source, out terminal.Answer) error {
-					return inspect(from, out)
+				Name: "inspect", Usage: "show what a backup says of itself, without reading all of it; - is standard input", ArgsUsage: fileOrTarget,
+				Flags: append(k.targetFlags(), k.identityFlag(), k.OutputFlag()),
+				Action: k.reading(func(_ *cli.Context, ctx context.Context, from source, out terminal.Answer) error {
+					return inspect(ctx, from, out)
 				}),
 			},
 			{
-				Name: "verify", Usage: "restore a backup in memory, run every check, hash every file; - is standard input", ArgsUsage: "FILE",
-				Flags: []cli.Flag{k.identityFlag(), k.OutputFlag()},
+				Name: "verify", Usage: "restore a backup in memory, run every check, hash every file; - is standard input", ArgsUsage: fileOrTarget,
+				Flags: append(k.targetFlags(), k.identityFlag(), k.OutputFlag()),
 				Action: k.reading(func(_ *cli.Context, ctx context.Context, from source, out terminal.Answer) error {
 					return verify(ctx, from, out)
 				}),
 			},
 			restoreCommand(k),
+			{
+				Name: "list", Usage: "list the backups that the servers have put to --backup-to, the newest last", ArgsUsage: "TARGET",
+				Flags: []cli.Flag{k.clusterFlag(), k.OutputFlag()}, Action: k.offline(runList),
+			},
+			{Name: "status", Usage: "show when the servers have backed the cluster up, and when they do it again", Flags: k.ClientFlags(), Action: k.online(runStatus)},
 			{Name: "holds", Usage: "show which backups keep files from being dropped", Flags: k.ClientFlags(), Action: k.online(runHolds)},
 		},
 	}
@@ -115,7 +120,11 @@ func (k *Kit) reading(do func(*cli.Context, context.Context, source, terminal.An
 		if err != nil {
 			return cmdline.Usagef(c, "--identity: %w", err)
 		}
-		return do(c, ctx, source{c.Args().First(), k.Stdin, keys}, out)
+		from := source{path: c.Args().First(), stdin: k.Stdin, keys: keys}
+		if from.of, err = choose(c, ctx); err != nil {
+			return err
+		}
+		return do(c, ctx, from, out)
 	})
 }
 
@@ -142,17 +151,17 @@ func runHolds(_ *cli.Context, ctx context.Context, cl *apiclient.Client, out ter
 func restoreCommand(k Kit) *cli.Command {
 	const cmd = "restore"
 	return &cli.Command{
-		Name: cmd, Usage: "make an empty directory the first node of a new cluster that begins with a backup", ArgsUsage: "FILE",
+		Name: cmd, Usage: "make an empty directory the first node of a new cluster that begins with a backup", ArgsUsage: fileOrTarget,
 		Description: "The backup is verified first. The new cluster has another ID. What the former cluster has given to workers and clients holds no\n" +
 			"longer: leases, sessions, answers under idempotency keys. Interrupted at any time, run it again: no server starts before.",
-		Flags: []cli.Flag{
+		Flags: append(k.targetFlags(),
 			k.String(cmd, "dir", "", "--dir of the server that will run on it: a directory that is empty, or not there"),
 			k.String(cmd, "id", "", "ID of the first node"),
 			k.String(cmd, "tokens", "", "keep or drop the access tokens of the former cluster; there is no default"),
 			k.List(cmd, "approve", "ID of another node that votes as soon as it has joined with an empty directory; may be repeated"),
 			k.Bool(cmd, "allow-missing", "restore a backup that lacks files which its state knows"),
 			k.LogStoreFlag(cmd), k.identityFlag(), k.OutputFlag(),
-		},
+		),
 		Action: k.reading(func(c *cli.Context, ctx context.Context, from source, out terminal.Answer) error {
 			p := restoring.Plan{Dir: c.String("dir"), Node: c.String("id"), Approve: c.StringSlice("approve"), AllowMissing: c.Bool("allow-missing")}
 			var err error

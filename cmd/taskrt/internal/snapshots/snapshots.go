@@ -33,6 +33,8 @@ type source struct {
 	path  string
 	stdin io.Reader // what - means
 	keys  []age.Identity
+
+	of *chosen // nil: path is a file
 }
 
 // opened is a backup that is read, decrypted if it is encrypted.
@@ -44,7 +46,10 @@ type opened struct {
 	sealed bool
 }
 
-func (s *source) open() (*opened, error) {
+func (s *source) open(ctx context.Context) (*opened, error) {
+	if s.of != nil {
+		return s.of.open(ctx, s.keys)
+	}
 	o := &opened{Closer: io.NopCloser(nil)}
 	in := s.stdin
 	if s.path != "-" {
@@ -193,8 +198,8 @@ func (p *progress) tell(h backup.Header, seen backup.End) {
 func (p *progress) end() { p.out.EndStatus() }
 
 // inspect shows what the header of a backup says. The rest is not read.
-func inspect(from source, out terminal.Answer) error {
-	in, err := from.open()
+func inspect(ctx context.Context, from source, out terminal.Answer) error {
+	in, err := from.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -207,6 +212,9 @@ func inspect(from source, out terminal.Answer) error {
 	h := b.Header()
 	return out.Show(h, func(w *terminal.Table) {
 		showHeader(w, h)
+		if from.of != nil {
+			w.Field("backup", from.of.entry.Name)
+		}
 		if in.size > 0 {
 			w.Field("file", show.Bytes(in.size))
 		}
@@ -237,7 +245,7 @@ func showHeader(w *terminal.Table, h backup.Header) {
 
 // verify restores a backup in memory, runs every check, and shows what it has.
 func verify(ctx context.Context, from source, out terminal.Answer) error {
-	in, err := from.open()
+	in, err := from.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -261,7 +269,7 @@ func verify(ctx context.Context, from source, out terminal.Answer) error {
 
 // restore founds a new cluster of a backup.
 func restore(ctx context.Context, from source, p restoring.Plan, out terminal.Answer) error {
-	p.Open = func() (io.ReadCloser, error) { return from.open() }
+	p.Open = func() (io.ReadCloser, error) { return from.open(ctx) }
 	bars := map[string]*progress{"verify": newProgress(out.Status, "verified"), "restore": newProgress(out.Status, "restored")}
 	p.Progress = func(phase string, h backup.Header, seen backup.End) { bars[phase].tell(h, seen) }
 	r, err := restoring.Restore(ctx, p)

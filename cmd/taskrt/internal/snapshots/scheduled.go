@@ -1,0 +1,76 @@
+package snapshots
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/taskrt/taskrt/api"
+	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
+	"github.com/taskrt/taskrt/internal/terminal"
+	"github.com/taskrt/taskrt/node/scheduled"
+)
+
+// Status is what a cluster says of the backups that its servers make by themselves.
+type Status struct {
+	Cluster string          `json:"cluster"` // whose backups they are; until its first one, a restored cluster knows the former cluster's
+	Target  string          `json:"target"`
+	Last    *scheduled.Last `json:"last"` // null: none was made yet
+	State   string          `json:"status"`
+	Next    *api.Time       `json:"next_run,omitempty"`
+	Attempt int64           `json:"attempt"`
+	Error   *api.TaskError  `json:"error,omitempty"`
+}
+
+// errNotScheduled says that no server makes backups by itself.
+var errNotScheduled = errors.New("no backups are scheduled: servers make them that are started with --backup-to")
+
+// scheduledTask returns the task that makes backups.
+func scheduledTask(ctx context.Context, cl *apiclient.Client, o api.GetOptions) (*api.Task, error) {
+	t, err := cl.Task(ctx, scheduled.Key().Namespace, scheduled.Task, o)
+	if api.CodeOf(err) == api.CodeTaskNotFound {
+		return nil, fmt.Errorf("%w (%w)", errNotScheduled, err)
+	}
+	return t, err
+}
+
+func runStatus(_ *cli.Context, ctx context.Context, cl *apiclient.Client, out terminal.Answer) error { //nolint:revive // a cli.Context comes first everywhere
+	t, err := scheduledTask(ctx, cl, api.GetOptions{})
+	if err != nil {
+		return err
+	}
+	s := &Status{State: t.Status, Next: t.NotBefore, Attempt: t.Attempt, Error: t.Error}
+	records, err := api.CollectStore(cl.StoreGroup(ctx, scheduled.Key().Namespace, scheduled.Group, 0, true))
+	if err != nil {
+		return err
+	}
+	for _, x := range records {
+		var r scheduled.Record
+		if err := json.Unmarshal([]byte(x.Data), &r); err == nil {
+			s.Cluster, s.Target, s.Last = r.Cluster, r.Target, r.Last
+		}
+	}
+	return out.Show(s, func(w *terminal.Table) {
+		w.Field("cluster", show.OrDash(s.Cluster))
+		w.Field("target", show.OrDash(s.Target))
+		if b := s.Last; b != nil {
+			w.Field("last backup", fmt.Sprintf("%s, %s, by %s", b.Name, show.Ago(api.Time{Time: b.Finished}), b.Node))
+			w.Field("took", b.Finished.Sub(b.Began).Round(time.Millisecond))
+			w.Field("index", b.Index)
+			w.Field("size", fmt.Sprintf("%s, %s of it new", show.Bytes(b.Bytes), show.Bytes(b.NewBytes)))
+			w.Field("blobs", fmt.Sprintf("%d, %d of them new", b.Blobs, b.New))
+			w.Field("note", show.OrDash(b.Note))
+		} else {
+			w.Field("last backup", "none yet")
+		}
+		w.Field("task", show.State(t))
+		if s.Error != nil {
+			w.Field("error", show.Error(s.Error))
+		}
+	})
+}
