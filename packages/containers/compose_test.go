@@ -119,8 +119,8 @@ func newNetwork(t *testing.T, hosts ...string) *network {
 	for i, host := range hosts {
 		at := n.of(host)
 		n.add(at)
-		n.ip("-n", at, "link", "add", "eth0", "type", "veth", "peer", "name", "to-"+host, "netns", n.name)
-		n.ip("-n", n.name, "link", "set", "dev", "to-"+host, "master", "switch", "up")
+		n.ip("-n", at, "link", "add", "eth0", "type", "veth", "peer", "name", fmt.Sprintf("to-%d", i), "netns", n.name)
+		n.ip("-n", n.name, "link", "set", "dev", fmt.Sprintf("to-%d", i), "master", "switch", "up")
 		n.ip("-n", at, "addr", "add", n.addr(i)+"/24", "dev", "eth0")
 		n.ip("-n", at, "link", "set", "dev", "eth0", "up")
 		n.ip("-n", at, "link", "set", "dev", "lo", "up")
@@ -197,11 +197,7 @@ func (c *composed) up(name string) *container {
 		}
 		one.spec.Process.Rlimits = []specs.POSIXRlimit{openFiles(c.t, limit.Single)}
 	}
-	for i := range one.spec.Linux.Namespaces {
-		if one.spec.Linux.Namespaces[i].Type == specs.NetworkNamespace {
-			one.spec.Linux.Namespaces[i].Path = c.net.path(name)
-		}
-	}
+	one.plug(c.net, name)
 	return one.start()
 }
 
