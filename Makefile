@@ -24,7 +24,7 @@ dist: ## dist/: archives of static binaries for four systems, .deb, .rpm, an ima
 image: ## dist/taskrt_VERSION_image.tar: the image for containers, as an OCI layout for two processors; no daemon is asked
 	cd packages && $(GO) run . -out ../dist -only image -targets linux_amd64,linux_arm64
 
-image-check: image ## run the image as Docker would by default, and what the compose file says: needs root and runc
+image-check: image ## run the image as Docker would by default, what the compose file says, and the pods of Kubernetes: needs root and runc
 	cd packages/containers && $(GO) test -count 1 -v -timeout 20m . -image $(CURDIR)/dist/taskrt_$$(cat ../../VERSION)_image.tar
 
 dist-check: ## make dist twice, in two directories, at other times and with other rights, and compare the bytes: make dist-check DIST="-only tar"
@@ -38,6 +38,8 @@ demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 
 test: ## all tests
 	$(GO) test $(LEAN) -count 1 -timeout 15m ./... # -count 1: the cache does not know that real processes were built anew
+	cd packages && $(GO) test -vet=off ./... # the image, and what is said to those who run containers; make image-check runs it
+	cd packages/containers && $(GO) test -vet=off ./...
 
 # Most of what an hour's work can break, in the least time. The cache leaves out what does not depend on a change. Left out for good: real
 # processes (-short), whole clusters in virtual time, and what the simulator must find and reach.
