@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build bucket-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ dist-check: ## make dist twice, in two directories, at other times and with othe
 
 packages-check: ## the Debian package in a clean Debian with systemd: over 0.1.0, reload, watchdog, upgrade, removal (root, mmdebstrap, systemd-nspawn)
 	@packages/check-debian.sh
+
+bucket-check: ## backups in a bucket of a real server of S3 (versitygw, built once: a minute)
+	cd backup/target/bucket/gateway && $(GO) test -vet=off -count 1 -timeout 10m .
 
 demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 	$(GO) run ./internal/demo -taskrt bin/taskrt
@@ -141,6 +144,7 @@ vet:
 	$(GO) vet -tags $(TAGS) ./...
 	cd runtime/compare && $(GO) vet . && $(GO) mod tidy -diff
 	cd internal/bench/jetstream && $(GO) vet . && $(GO) mod tidy -diff
+	cd backup/target/bucket/gateway && $(GO) vet . && $(GO) mod tidy -diff
 	cd packages && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd packages/containers && $(GO) vet . && $(GO) mod tidy -diff
 

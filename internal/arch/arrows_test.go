@@ -15,9 +15,10 @@ var arrows = map[string][]string{
 	"api":    {"api/internal/scan", "task", "task/blobs", "internal/clip", "internal/jsontext"},
 	"backup": {"task", "task/wire"},
 
-	"backup/series":        {"backup", "backup/target", "task"},
-	"backup/target":        {"internal/durable"},
-	"backup/target/bucket": {"backup/target"},
+	"backup/series":            {"backup", "backup/target", "task"},
+	"backup/target":            {"internal/durable"},
+	"backup/target/targettest": {"backup/target"},
+	"backup/target/bucket":     {"backup/target"},
 
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
@@ -231,7 +232,7 @@ var arrows = map[string][]string{
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/corpus", "internal/corpus/make", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/npm", "internal/rusttool", "internal/sim",
+	"abi/abitest", "api/apitest", "backup/target/targettest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/corpus", "internal/corpus/make", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/npm", "internal/rusttool", "internal/sim",
 	"internal/sim/naive", "node/nodetest", "plugins/plugintest", "plugins/sdk/go/sdktest", "task/wire/wiretest",
 }
 
