@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -52,19 +49,25 @@ func readServer(p *program, c *cli.Context) (config serverSettings, err error) {
 // checkServer is `taskrt server --check`.
 func checkServer(p *program, c serverSettings) error {
 	plan := preflight.Plan{
-		Node:   node.Config{ID: c.ID, Dir: c.Dir},
+		Dir:    c.Dir,
+		Node:   &node.Config{ID: c.ID, Dir: c.Dir},
 		Listen: []preflight.Port{{Flag: "http", Addr: c.HTTP}, {Flag: "raft", Addr: c.Raft}},
 		RunLog: c.values["run-log"],
 	}
 	plan.Node.Raft.LogStore, plan.Node.Raft.AsNewDisk = c.LogStore, c.AsNewDisk
+	return checkStart(p, plan, "node "+c.ID)
+}
+
+// checkStart says whether what may start.
+func checkStart(p *program, plan preflight.Plan, what string) error {
 	running, err := preflight.Check(plan)
 	if err != nil {
 		return exit.With(exit.Start, err)
 	}
 	if running {
-		return p.stdout.Printf("node %s may start; it runs now, so its ports were not tried\n", c.ID)
+		return p.stdout.Printf("%s may start; it runs now, so its ports were not tried\n", what)
 	}
-	return p.stdout.Printf("node %s may start\n", c.ID)
+	return p.stdout.Printf("%s may start\n", what)
 }
 
 // askHealth is `taskrt server --health`. Nothing is printed but what is wrong.
@@ -80,76 +83,31 @@ func askHealth(c *cli.Context) error {
 	return exit.With(exit.Unreachable, err)
 }
 
-// errReread ends the reading of a command line that was only to be read.
-var errReread = errors.New("read")
-
-// rereadServer reads again what readServer has read when this process began.
-func rereadServer(p *program) (config serverSettings, err error) {
-	app := p.app()
-	ordered, err := cmdline.Arrange(app, p.args)
-	if err != nil {
-		return config, err
-	}
-	for _, command := range app.Commands {
-		if command.Name == "server" {
-			command.Action = func(c *cli.Context) error {
-				if config, err = readServer(p, c); err != nil {
-					return err
-				}
-				return errReread
-			}
-		}
-	}
-	if err := app.Run(ordered); !errors.Is(err, errReread) {
-		return config, fmt.Errorf("%w", err)
-	}
-	return config, nil
+// live are the settings that can be changed.
+func (c serverSettings) live() settings.Live {
+	return settings.Live{Values: c.values, Grants: c.Grants, Level: c.LogSettings.Level, Log: c.Log}
 }
 
-// reloadServer makes what can be changed now as it was said since: the grants and the level of the log. Keys and certificates are read again
-// by themselves when their files change; here they are read to say whether they can be. If anything cannot be read, nothing is changed.
+// reloadServer reads again what a server was told. Keys and certificates are read again by themselves when their files change; here they are read
+// to say whether they can be. If anything cannot be read, nothing is changed.
 func reloadServer(p *program, running serverSettings) error {
-	said, err := rereadServer(p)
-	if err != nil {
-		return err
+	var said serverSettings
+	err := cmdline.Reread(p.app(), p.args, "server", func(c *cli.Context) (err error) { said, err = readServer(p, c); return err })
+	if err == nil {
+		running.live().Take(said.live())
 	}
-	running.Grants.Replace(said.Grants)
-	running.LogSettings.Level.Set(said.LogSettings.Level.Level())
-	running.Log.Info("the settings were read again", "log_level", said.LogSettings.Level.Level(), "capabilities", said.values["capabilities"])
-	if later := running.values.Differ(said.values, "capabilities", "log-level"); len(later) > 0 {
-		running.Log.Warn("these flags have other values now, which count from the next start on", "flags", later)
-	}
-	return nil
+	return err
 }
 
-// serveSupervised runs a member, tells its supervisor how it is, and reads the settings again at each SIGHUP.
-func serveSupervised(ctx context.Context, p *program, m *member.Member, config serverSettings, s *supervisor.Supervisor, again <-chan os.Signal) error {
-	s.Ready("serves " + m.URL)
-	watched, stop := context.WithCancel(ctx)
-	defer stop()
-	context.AfterFunc(ctx, s.Stopping)
-	go s.Watch(watched, m.Node.Alive, func(ctx context.Context) string {
-		if err := m.Node.Ready(ctx); err != nil {
-			return fmt.Sprintf("serves %s, and is not ready: %v", m.URL, err)
-		}
-		return "ready: serves " + m.URL
-	})
-	go func() {
-		for {
-			select {
-			case <-again:
-				s.Reload(func() error { return reloadServer(p, config) })
-			case <-watched.Done():
-				return
+// serveSupervised runs a member, and tells its supervisor how it is.
+func serveSupervised(ctx context.Context, p *program, m *member.Member, config serverSettings, s *supervisor.Supervisor) error {
+	return s.Serve(ctx, supervisor.Process{
+		Serves: "serves " + m.URL, Alive: m.Node.Alive, Reload: func() error { return reloadServer(p, config) },
+		State: func(ctx context.Context) string {
+			if err := m.Node.Ready(ctx); err != nil {
+				return fmt.Sprintf("serves %s, and is not ready: %v", m.URL, err)
 			}
-		}
-	}()
-	return m.Run(ctx)
-}
-
-// hangups takes SIGHUP from now on, so that it ends no process that has not come as far as to read its settings again.
-func hangups() (again chan os.Signal, stop func()) {
-	again = make(chan os.Signal, 1)
-	signal.Notify(again, syscall.SIGHUP)
-	return again, func() { signal.Stop(again) }
+			return "ready: serves " + m.URL
+		},
+	}, m.Run)
 }

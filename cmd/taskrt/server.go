@@ -60,12 +60,11 @@ func (p *program) server(c *cli.Context) error {
 	if c.Bool("check") {
 		return checkServer(p, config)
 	}
-	again, stop := hangups()
-	defer stop()
 	s, err := supervisor.Open(config.Log)
 	if err != nil {
 		return usagef(c, "%w", err)
 	}
+	defer s.Close()
 	runs, err := guests.OpenRunLog(c.String("run-log"), config.Log)
 	if err != nil {
 		return usagef(c, "%w", err)
@@ -79,7 +78,7 @@ func (p *program) server(c *cli.Context) error {
 	// The line comes at once, not when there is a leader: whoever starts the nodes of a cluster one by one waits for
 	// it.
 	_ = p.stdout.Printf("ready %s\n", m.URL) // a reader who has closed it needs no line
-	return exit.OfMember(serveSupervised(c.Context, p, m, config, s, again))
+	return exit.OfMember(serveSupervised(c.Context, p, m, config, s))
 }
 
 // sharedConfig reads the flags that a server and the nodes of dev share.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/raftstore/logstore"
+	"github.com/taskrt/taskrt/worker"
 )
 
 // output is what a command has written so far.
@@ -248,5 +249,61 @@ func TestServerCheck(t *testing.T) {
 	}
 	if err := logstore.Check(filepath.Join(dir, "n1", "raft"), logstore.WAL); err == nil {
 		t.Error("the check of another format proves nothing")
+	}
+}
+
+// TestWorkerCheck: the same for a worker.
+func TestWorkerCheck(t *testing.T) {
+	dir := t.TempDir()
+	check := func(more ...string) (code int, said string) {
+		t.Helper()
+		before := listing(t, dir, true)
+		var out, err output
+		code = run(t.Context(), append([]string{"taskrt", "worker", "--check", "--id", "w1", "--server", "http://127.0.0.1:1"}, more...), strings.NewReader(""), &out, &err)
+		if after := listing(t, dir, true); after != before {
+			t.Errorf("%v has changed files:\n%s\n%s", more, before, after)
+		}
+		return code, out.String() + err.String()
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "held"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := worker.Lock(filepath.Join(dir, "held"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	at := func(name string, more ...string) []string {
+		return append([]string{"--dir", filepath.Join(dir, name)}, more...)
+	}
+	for _, tc := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{at("w1"), exit.OK, "worker w1 may start\n"},
+		{at("held", "--metrics", ln.Addr().String()), exit.OK, "it runs now"},
+		{at("w1", "--metrics", ln.Addr().String()), exit.Start, "--metrics: "},
+		{at("file"), exit.Start, "not a directory"},
+		{at("w1", "--run-log", filepath.Join(dir, "no", "log")), exit.Start, "--run-log"},
+		{at("w1", "--cluster-secret", filepath.Join(dir, "none")), exit.File, "none"},
+		{at("w1", "--capabilities", filepath.Join(dir, "file")), exit.Usage, "--capabilities"},
+		{at("w1", "--server", "ftp://x"), exit.Usage, "--server"},
+		{at("w1", "--worker", "none"), exit.Usage, "--worker none"},
+	} {
+		if code, said := check(tc.args...); code != tc.code || !strings.Contains(said, tc.says) {
+			t.Errorf("%v: %d, %q, want %d, %q", tc.args, code, said, tc.code, tc.says)
+		}
+	}
+	lock.Close()
+	if code, said := check(at("held")...); code != exit.OK || strings.Contains(said, "runs now") {
+		t.Errorf("the stopped worker: %d, %q", code, said)
 	}
 }

@@ -1,19 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/lone"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/preflight"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/settings"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/supervisor"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
+	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/trust"
 )
 
@@ -31,63 +36,96 @@ func (p *program) workerCommand() *cli.Command {
 			stringFlag("worker", "metrics", "", "HOST:PORT to serve GET /metrics for Prometheus on; default: none"),
 			httpHostFlag(""),
 			boolFlag("", "insecure", "allow --metrics on an address that others can reach, without TLS and tokens"),
+			boolFlag("worker", "check", "only check flags, files, directory and ports as a start would; start nothing, change nothing"),
 		}, keys.Flags(trustFlag)...),
 		Action: p.worker,
 	}
 }
 
-func (p *program) worker(c *cli.Context) error {
+// workerSettings are what a worker is told.
+type workerSettings struct {
+	lone.Worker
+	keys    *trust.Keys
+	metrics string // where it listens; "": nowhere
+	live    settings.Live
+}
+
+// readWorkerSettings reads all that a worker is told but where the nodes are: flags, variables, the file of --config, and the files that they name.
+func readWorkerSettings(p *program, c *cli.Context) (w workerSettings, err error) {
 	logging, err := readLogSettings(c, c.String("log-level"))
 	if err != nil {
-		return err
+		return w, err
 	}
-	log := p.openLog(logging)
+	w.Logger = p.openLog(logging)
+	w.ID, w.Dir, w.Slots = c.String("id"), c.String("dir"), c.Int("worker-slots")
+	w.Settings = guests.Settings{Log: logging, CacheDir: filepath.Join(w.Dir, "wasm-cache")}
 	for _, required := range []string{"id", "dir"} {
 		if c.String(required) == "" {
-			return usagef(c, "--%s is required", required)
+			return w, usagef(c, "--%s is required", required)
 		}
 	}
-	if c.Int("worker-slots") < 0 {
-		return usagef(c, "--worker-slots must not be negative")
+	if w.Slots < 0 {
+		return w, usagef(c, "--worker-slots must not be negative")
 	}
 	kind, err := readWorker(c)
 	if err != nil {
-		return err
+		return w, err
 	}
-	if kind == member.None {
-		return usagef(c, "--worker none leaves a worker nothing to do: say process or inline")
+	if w.Inline = kind == member.Inline; kind == member.None {
+		return w, usagef(c, "--worker none leaves a worker nothing to do: say process or inline")
 	}
-	own, err := keys.Open(c, mux.Worker, c.String("id"), log)
-	if err != nil {
-		return keyError(c, err)
-	}
-	nodes, err := findNodes(c, own)
-	if err != nil {
-		return err
+	if w.keys, err = keys.Open(c, mux.Worker, w.ID, w.Logger); err != nil {
+		return w, keyError(c, err)
 	}
 	granted, err := readGrants(c)
 	if err != nil {
-		return err
+		return w, err
 	}
-	listener, door, err := listenMetrics(c)
+	w.Grants = cmp.Or(granted, &grants.Grants{}) // which can be replaced
+	w.live = settings.Live{Values: settings.Of(c), Grants: w.Grants, Level: logging.Level, Log: w.Logger}
+	w.metrics, w.Door, err = readMetrics(c)
+	return w, err
+}
+
+func (p *program) worker(c *cli.Context) error {
+	w, err := readWorkerSettings(p, c)
+	if err == nil {
+		w.Nodes, err = findNodes(c, w.keys)
+	}
 	if err != nil {
 		return err
 	}
-	if listener != nil {
-		defer listener.Close()
+	if c.Bool("check") {
+		plan := preflight.Plan{Dir: w.Dir, RunLog: c.String("run-log")}
+		if w.metrics != "" {
+			plan.Listen = []preflight.Port{{Flag: "metrics", Addr: w.metrics}}
+		}
+		return checkStart(p, plan, "worker "+w.ID)
 	}
-	runs, err := guests.OpenRunLog(c.String("run-log"), log)
-	if err != nil {
+	if w.Supervisor, err = supervisor.Open(w.Logger); err != nil {
 		return usagef(c, "%w", err)
 	}
-	defer runs.Close()
-	supervisor.EndBySignal(log)
-	w := lone.Worker{
-		ID: c.String("id"), Dir: c.String("dir"), Slots: c.Int("worker-slots"), Nodes: nodes, Inline: kind == member.Inline, Grants: granted, Runs: runs,
-		Settings: guests.Settings{Log: logging, CacheDir: filepath.Join(c.String("dir"), "wasm-cache")},
-		Metrics:  metrics.New(metricsConfig(log)), Listener: listener, Door: door, Logger: log,
+	defer w.Supervisor.Close()
+	w.Reload = func() error {
+		var said workerSettings
+		err := cmdline.Reread(p.app(), p.args, "worker", func(c *cli.Context) (err error) { said, err = readWorkerSettings(p, c); return err })
+		if err == nil {
+			w.live.Take(said.live)
+		}
+		return err
 	}
-	go keys.Watch(c.Context, nil, own, log)
+	if w.Listener, err = listenMetrics(w.metrics); err != nil {
+		return err
+	}
+	if w.Listener != nil {
+		defer w.Listener.Close()
+	}
+	if w.Runs, err = guests.OpenRunLog(c.String("run-log"), w.Logger); err != nil {
+		return usagef(c, "%w", err)
+	}
+	defer w.Runs.Close()
+	w.Metrics = metrics.New(metricsConfig(w.Logger))
+	go keys.Watch(c.Context, nil, w.keys, w.Logger)
 	err = w.Run(c.Context)
 	if _, early := errors.AsType[*lone.StartError](err); early {
 		return exit.With(exit.Start, err)

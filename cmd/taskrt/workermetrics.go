@@ -19,21 +19,26 @@ func metricsConfig(log *slog.Logger) metrics.Config {
 	return metrics.Config{Version: v.Version, Revision: v.Commit, Logger: log}
 }
 
-// listenMetrics listens where --metrics says, behind a door; nil if it says nothing.
-func listenMetrics(c *cli.Context) (ln net.Listener, door pages.Door, err error) {
+// readMetrics reads where --metrics says that a worker listens, and the door of that port.
+func readMetrics(c *cli.Context) (addr string, door pages.Door, err error) {
 	hosts, err := readHosts(c)
-	if err != nil {
-		return nil, door, err
-	}
-	addr := c.String("metrics")
-	if addr == "" {
-		return nil, door, nil
+	if addr = c.String("metrics"); err != nil || addr == "" {
+		return "", door, err
 	}
 	if err := ports.CheckLoopback("metrics", addr, c.Bool("insecure"), "--insecure"); err != nil {
-		return nil, door, usagef(c, "%w", err)
+		return "", door, usagef(c, "%w", err)
 	}
-	if ln, err = net.Listen("tcp", addr); err != nil {
-		return nil, door, exit.With(exit.Start, fmt.Errorf("--metrics: %w", err))
+	return addr, pages.NewDoor(pages.Names(hosts, addr)...), nil
+}
+
+// listenMetrics listens there; nil if it is nowhere.
+func listenMetrics(addr string) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil //nolint:nilnil // no listener is an answer
 	}
-	return ln, pages.NewDoor(pages.Names(hosts, addr)...), nil
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, exit.With(exit.Start, fmt.Errorf("--metrics: %w", err))
+	}
+	return ln, nil
 }

@@ -15,11 +15,6 @@ var arrows = map[string][]string{
 	"api":    {"api/internal/scan", "task", "task/blobs", "internal/clip", "internal/jsontext"},
 	"backup": {"task", "task/wire"},
 
-	"backup/series":            {"backup", "backup/target", "task"},
-	"backup/target":            {"internal/durable"},
-	"backup/target/targettest": {"backup/target"},
-	"backup/target/bucket":     {"backup/target"},
-
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api"},
 	"raftstore": {"raftstore/change", "raftstore/digests", "raftstore/guard", "raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "raftstore/throttle", "task", "task/roster", "task/wire", "internal/discover", "internal/idle", "internal/lateness", "internal/mux", "raftstore/snapfile"},
@@ -45,7 +40,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/keys":      {"internal/mux", "internal/wall", "node/access", "node/peers", "trust"},
 	"cmd/taskrt/internal/local":     {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task/blobs"},
 	"cmd/taskrt/internal/login":     {"api/auth"},
-	"cmd/taskrt/internal/lone":      {"cmd/taskrt/internal/guests", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
+	"cmd/taskrt/internal/lone":      {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/supervisor", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
 	"cmd/taskrt/internal/reach":     {"cmd/taskrt/internal/contexts", "cmd/taskrt/internal/keys", "api", "api/client", "trust"},
 	"cmd/taskrt/internal/ports":     {"internal/discover"},
 	"cmd/taskrt/internal/scaffold":  {"plugins/sdk"},
@@ -196,13 +191,12 @@ var arrows = map[string][]string{
 	"internal/sim/naive":   {"task"},
 
 	// Programs of the house: they run the product from outside.
-	"internal/demo":             {"internal/leash", "internal/trio"},
-	"internal/genfields":        {},
-	"internal/mutants":          {"internal/leash", "internal/mutants/fragment"},
-	"internal/mutants/fragment": {},
-	"internal/races":            {"internal/leash"},
-	"testdata/wasm/build":       {"abi", "internal/leash", "runtime/wasmbin"},
-	"testdata/wasm/bench/*":     {},
+	"internal/demo":         {"internal/leash", "internal/trio"},
+	"internal/genfields":    {},
+	"internal/mutants":      {"internal/leash", "internal/mutants/fragment"},
+	"internal/races":        {"internal/leash"},
+	"testdata/wasm/build":   {"abi", "internal/leash", "runtime/wasmbin"},
+	"testdata/wasm/bench/*": {},
 
 	// Programs to read: they know the product by its HTTP contract alone, or by the packages made for them.
 	"examples/*":                     {},
@@ -217,17 +211,22 @@ var arrows = map[string][]string{
 	"api/server/ranges":              {"api"},
 	"node/saving":                    {"api", "api/snapshot", "backup", "blob", "task", "task/wire", "internal/idle"},
 	"cmd/taskrt/internal/snapshots":  {"cmd/taskrt/internal/exit", "api", "api/client", "api/snapshot", "backup", "backup/sealed", "backup/series", "backup/target", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/schedule", "cmd/taskrt/internal/show", "cmd/taskrt/internal/whole", "internal/terminal", "node/restoring", "node/scheduled", "raftstore/logstore"},
-	"cmd/taskrt/internal/schedule":   {"api", "backup/sealed", "backup/series", "backup/target", "backup/target/bucket", "cmd/taskrt/internal/cmdline", "node/scheduled"},
-	"node/scheduled":                 {"abi", "backup/series", "backup/target", "node/saving", "runtime", "task", "worker"},
 	"cmd/taskrt/internal/whole":      {"internal/durable"},
 	"node/restoring":                 {"backup", "blob", "internal/durable", "raftstore/logstore", "raftstore/members", "raftstore/refound", "task"},
 	"raftstore/home":                 {"raftstore/logstore", "internal/birth", "internal/durable"},
 	"internal/birth":                 {"internal/durable"},
 	"backup/sealed":                  {},
-	"cmd/taskrt/internal/settings":   {},
+	"cmd/taskrt/internal/settings":   {"runtime/grants"},
 	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "node/scheduled", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux"},
-	"cmd/taskrt/internal/preflight":  {"node", "raftstore/logstore"},
+	"cmd/taskrt/internal/preflight":  {"node", "raftstore/logstore", "worker"},
 	"cmd/taskrt/internal/supervisor": {},
+	"backup/series":                  {"backup", "backup/target", "task"},
+	"backup/target":                  {"internal/durable"},
+	"backup/target/bucket":           {"backup/target"},
+	"internal/mutants/fragment":      {},
+	"cmd/taskrt/internal/schedule":   {"api", "backup/sealed", "backup/series", "backup/target", "backup/target/bucket", "cmd/taskrt/internal/cmdline", "node/scheduled"},
+	"node/scheduled":                 {"abi", "backup/series", "backup/target", "node/saving", "runtime", "task", "worker"},
+	"backup/target/targettest":       {"backup/target"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
@@ -293,13 +292,13 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/snapshots":  {"github.com/urfave/cli/v2", "filippo.io/age"},
 	"internal/birth":                 {"golang.org/x/sys"},
 	"backup/sealed":                  {"filippo.io/age"},
+	"cmd/taskrt/internal/settings":   {"github.com/urfave/cli/v2"},
+	"cmd/taskrt/internal/preflight":  {"golang.org/x/sys"},
+	"cmd/taskrt/internal/supervisor": {"github.com/coreos/go-systemd/v22", "golang.org/x/sys"},
 	"backup/series":                  {"golang.org/x/sync"},
 	"backup/target/bucket":           {"github.com/minio/minio-go/v7"},
 	"node/scheduled":                 {"golang.org/x/time"},
 	"cmd/taskrt/internal/schedule":   {"github.com/urfave/cli/v2"},
-	"cmd/taskrt/internal/settings":   {"github.com/urfave/cli/v2"},
-	"cmd/taskrt/internal/preflight":  {"golang.org/x/sys"},
-	"cmd/taskrt/internal/supervisor": {"github.com/coreos/go-systemd/v22", "golang.org/x/sys"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

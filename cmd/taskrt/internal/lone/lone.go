@@ -16,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/supervisor"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/runtime"
@@ -25,7 +26,7 @@ import (
 	"github.com/taskrt/taskrt/worker/child"
 )
 
-// Worker is a worker without a node. All fields but Grants, Listener and Runs are needed.
+// Worker is a worker without a node. All fields but Grants, Listener, Runs and Supervisor are needed.
 type Worker struct {
 	ID, Dir  string
 	Slots    int // 0: four per CPU
@@ -38,6 +39,9 @@ type Worker struct {
 	Listener net.Listener // where Metrics are served; nil: nowhere
 	Door     pages.Door   // of Listener
 	Logger   *slog.Logger
+
+	Supervisor *supervisor.Supervisor // nil: nobody is told how the worker is, nor asks for its settings to be read again
+	Reload     func() error           // see supervisor.Process
 }
 
 // StartError is why a worker could not start.
@@ -69,13 +73,13 @@ func (l *Worker) Run(ctx context.Context) error {
 		Dial: l.Nodes, Modules: disk, Blobs: disk, OnRun: l.Runs.Hook(), OnEnd: l.Metrics.Ended,
 	}
 	if l.Inline {
-		return l.inline(ctx, config)
+		return l.inline(ctx, config, store)
 	}
-	return l.process(ctx, config)
+	return l.process(ctx, config, store)
 }
 
 // inline runs guests in this process.
-func (l *Worker) inline(ctx context.Context, config worker.Config) error {
+func (l *Worker) inline(ctx context.Context, config worker.Config, store *blob.Store) error {
 	engine, err := runtime.New(runtime.Config{
 		CacheDir: l.Settings.CacheDir, Grants: l.Grants, CheckChild: children.Check, Logger: l.Logger, OnCompile: l.Metrics.Compiled,
 	})
@@ -89,11 +93,11 @@ func (l *Worker) inline(ctx context.Context, config worker.Config) error {
 		return &StartError{err}
 	}
 	l.Metrics.WatchProcess(func() (worker.Status, runtime.Stats) { return w.Status(), engine.Stats() })
-	return l.beside(ctx, w.Run)
+	return l.supervised(ctx, &health{w.Status, store.Probe}, w.Run)
 }
 
 // process runs guests in a child of this process, as a server does.
-func (l *Worker) process(ctx context.Context, config worker.Config) error {
+func (l *Worker) process(ctx context.Context, config worker.Config, store *blob.Store) error {
 	o := guests.New(l.Settings, l.Grants, l.Runs, l.Logger, l.Metrics.Compiled)
 	parent, err := o.Parent(config, func(ctx context.Context, c task.CrashSession) {
 		if err := child.Tell(ctx, l.Nodes, c); err != nil {
@@ -104,7 +108,17 @@ func (l *Worker) process(ctx context.Context, config worker.Config) error {
 		return &StartError{err}
 	}
 	l.Metrics.WatchProcess(parent.Report)
-	return l.beside(ctx, parent.Run)
+	status := func() worker.Status { st, _ := parent.Report(); return st }
+	return l.supervised(ctx, &health{status, store.Probe}, parent.Run)
+}
+
+// supervised runs the guests' worker, and tells a supervisor meanwhile how it is.
+func (l *Worker) supervised(ctx context.Context, h *health, run func(context.Context) error) error {
+	serve := func(ctx context.Context) error { return l.beside(ctx, run) }
+	if l.Supervisor == nil {
+		return serve(ctx)
+	}
+	return l.Supervisor.Serve(ctx, supervisor.Process{Serves: noSession, Alive: h.alive, State: h.state, Reload: l.Reload}, serve)
 }
 
 // beside runs the guests' worker, and serves its metrics until it has ended.

@@ -1,4 +1,4 @@
-// Package preflight finds out whether a node could start on this machine, without starting it: its directory, its ports, its files.
+// Package preflight finds out whether a node or a worker could start on this machine, without starting it: its directory, its ports, its files.
 package preflight
 
 import (
@@ -13,11 +13,13 @@ import (
 
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/raftstore/logstore"
+	"github.com/taskrt/taskrt/worker"
 )
 
-// Plan is what a node would start with.
+// Plan is what a node or a worker would start with.
 type Plan struct {
-	Node   node.Config // its ID, Dir and Raft are looked at
+	Dir    string
+	Node   *node.Config // its ID, Dir and Raft are looked at; nil: a worker
 	Listen []Port
 	RunLog string // "": none
 }
@@ -25,14 +27,18 @@ type Plan struct {
 // Port is an address to listen on, and the flag that says it.
 type Port struct{ Flag, Addr string }
 
-// Check returns why the node could not start; running says that it runs already, so that its ports could not be tried. Nothing is
+// Check returns why it could not start; running says that it runs already, so that its ports could not be tried. Nothing is
 // created, written or left open.
 func Check(p Plan) (running bool, err error) {
-	if err := writable(p.Node.Dir, true); err != nil {
+	if err := writable(p.Dir, true); err != nil {
 		return false, fmt.Errorf("--dir: %w", err)
 	}
-	err = node.CheckDir(p.Node)
-	if running = errors.Is(err, logstore.ErrInUse); err != nil && !running {
+	if p.Node != nil {
+		err = node.CheckDir(*p.Node)
+	} else {
+		err = checkWorker(p.Dir)
+	}
+	if running = errors.Is(err, logstore.ErrInUse) || errors.Is(err, worker.ErrDirInUse); err != nil && !running {
 		return false, err
 	}
 	if p.RunLog != "" {
@@ -51,6 +57,18 @@ func Check(p Plan) (running bool, err error) {
 		defer ln.Close() // at the end: two ports cannot be the same one
 	}
 	return running, nil
+}
+
+// checkWorker returns worker.ErrDirInUse if a worker runs in a directory. It makes no lock.
+func checkWorker(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "lock")); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lock, err := worker.Lock(dir)
+	if err != nil {
+		return err
+	}
+	return lock.Close()
 }
 
 // writable returns why this process could not write into a directory or a file. What does not exist yet must have a parent to be made in.

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -18,18 +21,53 @@ import (
 // Supervisor is who has started this process. Without one, nothing is told to anybody.
 type Supervisor struct {
 	log      *slog.Logger
-	watchdog time.Duration // how long this process may be silent; 0: nobody listens
+	watchdog time.Duration  // how long this process may be silent; 0: nobody listens
+	again    chan os.Signal // SIGHUP
 }
 
-// Open finds out whether there is a supervisor, by the variables NOTIFY_SOCKET and WATCHDOG_USEC. With or without one, a fault of this program
-// ends it by a signal from now on.
+// Open finds out whether there is a supervisor, by the variables NOTIFY_SOCKET and WATCHDOG_USEC. With or without one, from now on a fault of
+// this program ends it by a signal, and a SIGHUP, however early it comes, does not end it.
 func Open(log *slog.Logger) (*Supervisor, error) {
 	EndBySignal(log)
 	watchdog, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
 		return nil, fmt.Errorf("WATCHDOG_USEC: %w", err)
 	}
-	return &Supervisor{log: log, watchdog: watchdog}, nil
+	s := &Supervisor{log: log, watchdog: watchdog, again: make(chan os.Signal, 1)}
+	signal.Notify(s.again, syscall.SIGHUP)
+	return s, nil
+}
+
+// Close lets SIGHUP be what it was.
+func (s *Supervisor) Close() { signal.Stop(s.again) }
+
+// Process is a server or a worker, as its supervisor sees it.
+type Process struct {
+	Serves string                       // what it does, for people
+	Alive  func(context.Context) error  // see Watch
+	State  func(context.Context) string // see Watch
+	Reload func() error                 // reads settings again; an error means that the former ones are in force
+}
+
+// Serve runs a process. It tells the supervisor that the process is ready, how it is, and that it stops, and reads its settings again at each
+// SIGHUP.
+func (s *Supervisor) Serve(ctx context.Context, p Process, run func(context.Context) error) error {
+	s.Ready(p.Serves)
+	watched, stop := context.WithCancel(ctx)
+	defer stop()
+	context.AfterFunc(ctx, s.Stopping)
+	go s.Watch(watched, p.Alive, p.State)
+	go func() {
+		for {
+			select {
+			case <-s.again:
+				s.Reload(p.Reload)
+			case <-watched.Done():
+				return
+			}
+		}
+	}()
+	return run(ctx)
 }
 
 // tell sends lines of NAME=VALUE.
@@ -64,8 +102,8 @@ func (s *Supervisor) Stopping() { s.tell(daemon.SdNotifyStopping, statusOf("stop
 // statusOf is a line for people. A text of several lines would be several variables.
 func statusOf(text string) string { return "STATUS=" + strings.Join(strings.Fields(text), " ") }
 
-// unwatchedEvery is how often the state is asked for when there is no watchdog.
-const unwatchedEvery = 5 * time.Second
+// shownEvery is how often the state is asked for, at least: a watchdog may have more patience than people have.
+const shownEvery = 5 * time.Second
 
 // Watch tells until ctx ends that this process is alive: three times in what the watchdog allows, each time that alive has returned nil. While
 // alive returns an error, or does not return, nothing is told, and in the end the supervisor starts the process again. state says how the process
@@ -74,27 +112,42 @@ func (s *Supervisor) Watch(ctx context.Context, alive func(context.Context) erro
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return
 	}
-	every := s.watchdog / 3
-	if every == 0 {
-		every = unwatchedEvery
+	var both sync.WaitGroup
+	defer both.Wait()
+	every := shownEvery
+	if feed := s.watchdog / 3; feed > 0 {
+		every = min(every, feed)
+		isAlive := question[error]{ask: alive}
+		both.Go(func() { repeat(ctx, feed, func() { s.feed(ctx, isAlive.answer(ctx, feed, errHangs)) }) })
 	}
-	isAlive, shows := question[error]{ask: alive}, question[string]{ask: state}
-	last := ""
-	for tick := time.NewTicker(every); ; {
-		err := isAlive.answer(ctx, every, errHangs)
-		switch {
-		case ctx.Err() != nil:
-			tick.Stop()
-			return
-		case err != nil:
-			s.log.Error("the watchdog is not fed: this process does not do its work", "err", err, "patience", s.watchdog)
-		case s.watchdog > 0:
-			s.tell(daemon.SdNotifyWatchdog)
-		}
-		if now := shows.answer(ctx, every, last); now != last && ctx.Err() == nil {
-			s.tell(statusOf(now))
-			last = now
-		}
+	shows, last := question[string]{ask: state}, ""
+	both.Go(func() {
+		repeat(ctx, every, func() {
+			if now := shows.answer(ctx, every, last); now != last && ctx.Err() == nil {
+				s.tell(statusOf(now))
+				last = now
+			}
+		})
+	})
+}
+
+// feed feeds the watchdog, if the process is alive.
+func (s *Supervisor) feed(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil: // nobody waited for an answer
+	case err != nil:
+		s.log.Error("the watchdog is not fed: this process does not do its work", "err", err, "patience", s.watchdog)
+	default:
+		s.tell(daemon.SdNotifyWatchdog)
+	}
+}
+
+// repeat does something now and then every so often, until ctx ends.
+func repeat(ctx context.Context, every time.Duration, do func()) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		do()
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -69,6 +70,7 @@ func TestTold(t *testing.T) {
 func TestWatchdogIsFedByHealth(t *testing.T) {
 	s, told, _ := listen(t, "30000") // asked every 10 ms
 	var sick atomic.Bool
+	var n, sickened atomic.Int64
 	hangs := make(chan struct{})
 	entered := make(chan struct{}, 1)
 	alive := func(ctx context.Context) error {
@@ -82,16 +84,16 @@ func TestWatchdogIsFedByHealth(t *testing.T) {
 			<-hangs // without a look at ctx, as a lock is
 		}
 		if sick.Load() {
+			sickened.Add(1)
 			return errors.New("sick")
 		}
 		return nil
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	var n atomic.Int64
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Watch(ctx, alive, func(context.Context) string { n.Add(1); return "state " + string(rune('a'+n.Load())) })
+		s.Watch(ctx, alive, func(context.Context) string { return fmt.Sprintf("state %d, sick %d", n.Add(1), sickened.Load()) })
 	}()
 	<-entered
 	for range 5 { // the state goes on being told, so Watch has asked again meanwhile
@@ -103,8 +105,10 @@ func TestWatchdogIsFedByHealth(t *testing.T) {
 	for told() != "WATCHDOG=1" {
 	}
 	sick.Store(true)
-	for quiet := 0; quiet < 5; quiet++ { // one answer may have been under way
-		if told() == "WATCHDOG=1" && quiet > 1 {
+	for text := told(); text == "WATCHDOG=1" || strings.HasSuffix(text, "sick 0"); text = told() { // from before
+	}
+	for range 5 {
+		if told() == "WATCHDOG=1" {
 			t.Fatal("fed while the process says that it is sick")
 		}
 	}
