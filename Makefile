@@ -30,7 +30,7 @@ image-check: image ## run the image as Docker would by default, what the compose
 dist-check: ## make dist twice, in two directories, at other times and with other rights, and compare the bytes: make dist-check DIST="-only tar"
 	@packages/check-bytes.sh $(DIST)
 
-packages-check: ## the Debian package in a clean Debian with systemd: over 0.1.0, reload, watchdog, upgrade, removal (root, mmdebstrap, systemd-nspawn)
+packages-check: ## the packages in a clean Debian with systemd: over 0.1.0, reload, upgrade, watchdog, removal (root, mmdebstrap, systemd-nspawn)
 	@packages/check-debian.sh
 
 bucket-check: ## backups in a bucket of a real server of S3 (versitygw, built once: a minute)

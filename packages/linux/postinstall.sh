@@ -21,13 +21,15 @@ systemctl daemon-reload
 if [ "$upgrade" = yes ]; then
 	# What runs goes on with the new version, and what does not run is not started. A node hands its leadership over before it stops. An
 	# upgrade of the package does not fail because a service does not start: the journal says why.
-	if systemctl --quiet is-active taskrt.service; then
+	restart() { # unit, command, file
+		systemctl --quiet is-active "$1" || return 0
 		# The new version looks at the settings first. If it would not start with them, the former one runs on.
-		if said=$(runuser -u taskrt -- taskrt server --check --config /etc/taskrt/taskrt.env 2>&1); then
-			systemctl try-restart taskrt.service || :
+		if said=$(runuser -u taskrt -- taskrt "$2" --check --config "$3" 2>&1); then
+			systemctl try-restart "$1" || :
 		else
-			echo "taskrt: the node was not restarted, it runs on with the former version: $said" >&2
+			echo "taskrt: $1 was not restarted, it runs on with the former version: $said" >&2
 		fi
-	fi
-	systemctl try-restart taskrt-worker.service || :
+	}
+	restart taskrt.service server /etc/taskrt/taskrt.env
+	restart taskrt-worker.service worker /etc/taskrt/worker.env
 fi
