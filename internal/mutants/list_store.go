@@ -4,6 +4,8 @@ package main
 var storeMutants = []mutant{
 	{Name: "store-commits-beyond-what-was-sent", Dir: "raftstore/guard", In: "pipeline.tellCommit", Old: "min(d.commits.get(), d.last.PrevLogEntry)", New: "d.commits.get()",
 		Pkg: "./raftstore/guard", Run: "TestPipelineTellsCommits$", Why: "a follower would apply what another leader had left in its log"},
+	{Name: "store-takes-from-the-deposed", Dir: "raftstore/guard", In: "deposed", Old: "sent = req.Entries[n-1].Term", New: "_ = req",
+		Pkg: "./raftstore/guard", Run: "TestDeposed$", Why: "a follower would keep a term that is before its snapshots, and not start again"},
 	{Name: "store-replays-under-raft", Dir: "raftstore/guard", In: "Raft.resume", Old: "if !ok || note.Index <= from {", New: "if ok || note.Index <= from {",
 		Pkg: "./raftstore", Run: "TestAllNodesKilled$", Why: "all nodes that start at once would have no leader while they replay (C10)"},
 	{Name: "store-note-of-another-log", Dir: "raftstore/guard", In: "Raft.resume", Old: "err == nil && committed.Of(&last) != note:", New: "err == nil && false:",

@@ -72,8 +72,8 @@ type Raft struct {
 const cachedEntries = 64
 
 // Open opens the log and the port. Start must follow.
-func Open(c Config) (r *Raft, err error) {
-	r = &Raft{dir: c.Dir, logger: c.Logger}
+func Open(c Config) (_ *Raft, err error) {
+	r := &Raft{dir: c.Dir, logger: c.Logger}
 	if r.disk, err = openDisk(&c); err != nil {
 		return nil, err
 	}

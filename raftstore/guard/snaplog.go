@@ -254,6 +254,10 @@ func (i *installs) relay() {
 	for {
 		select {
 		case rpc := <-i.in:
+			if err := deposed(rpc.Command); err != nil {
+				i.wg.Go(func() { refuse(rpc, err) })
+				continue
+			}
 			i.holders.heard(rpc.Command)
 			if req, ok := rpc.Command.(*raft.InstallSnapshotRequest); ok {
 				i.wg.Go(func() { i.install(rpc, req) })
