@@ -16,6 +16,7 @@ type known struct {
 	behavior, params string
 
 	accepted  bool // a submit was acknowledged
+	onItsWay  bool // a submit has an unknown outcome, and had no key: it may be done later, also after a remove (callOnce)
 	removed   bool // a remove was acknowledged
 	cancels   int  // how many were asked for, acknowledged or not
 	resubmits int  // how many were asked for
@@ -100,7 +101,7 @@ func (p program) run(r *runner) {
 	case unsure == 0 && reply.Outcome != "created", reply.Outcome != "created" && reply.Outcome != "existing":
 		r.errorf("submit %s: outcome %s after %d unknown ones", p.id, reply.Outcome, unsure)
 	}
-	k.accepted = true
+	k.accepted, k.onItsWay = true, unsure > 0
 	for _, s := range p.acts {
 		time.Sleep(s.after)
 		if !r.act(rng, p, k, s.what) {

@@ -77,6 +77,7 @@ type Member struct {
 	node  *node.Node // nil: down
 	gone  chan struct{}
 	quiet bool // it was killed: what it complains about on its way down does not count
+	blank bool // a directory that was copied is put aside at the next start
 	fatal error
 }
 
@@ -121,12 +122,7 @@ func New(t *testing.T, n int, o Options) *Cluster {
 func (c *Cluster) Start(i int) {
 	c.t.Helper()
 	m := c.Members[i]
-	m.mu.Lock()
-	gone := m.gone
-	m.mu.Unlock()
-	if gone != nil {
-		<-gone // the lock on its directory
-	}
+	c.awaitGone(i)
 	c.Net.Rejoin(m.Addr)
 	m.mu.Lock()
 	m.quiet, m.gone = false, nil
@@ -141,6 +137,24 @@ func (c *Cluster) Start(i int) {
 	m.mu.Lock()
 	m.node = n
 	m.mu.Unlock()
+}
+
+// awaitGone waits until a member that was killed holds its directory no more.
+func (c *Cluster) awaitGone(i int) {
+	m := c.Members[i]
+	m.mu.Lock()
+	gone := m.gone
+	m.mu.Unlock()
+	if gone != nil {
+		<-gone
+	}
+}
+
+// asNewDisk says whether the member puts a directory that was copied aside when it starts.
+func (m *Member) asNewDisk(blank bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.blank = blank
 }
 
 func (m *Member) config() node.Config {
@@ -158,6 +172,9 @@ func (m *Member) config() node.Config {
 	cfg.Runtime.OnRun = c.Runs.span(m.ID)
 	cfg.Runtime.CompileWorkers = 1
 	cfg.Raft.CommitPause = 50 * time.Millisecond // callers that wait for each other get done as much in a virtual second as on a slow network
+	m.mu.Lock()
+	cfg.Raft.AsNewDisk = m.blank
+	m.mu.Unlock()
 	for _, peer := range c.Members {
 		cfg.Join = append(cfg.Join, peer.Addr)
 	}
@@ -283,15 +300,10 @@ func (c *Cluster) Close() {
 		w.Stop()
 	}
 	var wg sync.WaitGroup
-	for i, m := range c.Members {
+	for i := range c.Members {
 		wg.Go(func() {
 			c.Stop(i)
-			m.mu.Lock()
-			gone := m.gone
-			m.mu.Unlock()
-			if gone != nil {
-				<-gone
-			}
+			c.awaitGone(i)
 		})
 	}
 	wg.Wait()

@@ -17,6 +17,8 @@ type runner struct {
 	procs map[string]*process // the nodes and separate workers
 	mix   *mixed              // nil in TestSchedules
 
+	disk sync.Mutex // held while a node has lost its disk, until it has everything again
+
 	mu    sync.Mutex
 	tasks map[string]*known
 	trace []string

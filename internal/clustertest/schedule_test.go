@@ -133,7 +133,7 @@ func (g *generator) fault() {
 	if g.s.workers > 0 && g.rng.IntN(3) == 0 {
 		a = "w1"
 	}
-	switch g.rng.IntN(14) {
+	switch g.rng.IntN(16) {
 	case 0, 1:
 		g.add(func(r *runner) { r.isolate(who, d) }, "isolate %s for %v", who, d)
 	case 2:
@@ -168,6 +168,11 @@ func (g *generator) fault() {
 			return
 		}
 		g.add(func(r *runner) { r.transfer(); r.kill(whom, d) }, "the leader hands over and at once %s is killed, start it after %v", whom, d)
+	case 14:
+		lost := g.rng.IntN(2) == 0
+		g.add(func(r *runner) { r.restore(whom, d, lost) }, "restore a copy of %s that is %v old; its disk is lost: %v", whom, d, lost)
+	case 15:
+		g.add(func(r *runner) { r.copyBeside(whom) }, "start a copy of %s beside it", whom)
 	}
 }
 
