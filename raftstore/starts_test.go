@@ -102,6 +102,29 @@ func TestPastOfThisStart(t *testing.T) {
 	})
 }
 
+// TestPastOfAFormerDisk: a node has got an empty disk, and its former one comes back. It is not the node's any longer.
+func TestPastOfAFormerDisk(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		ms := confirmedThree(c)
+		n3 := ms[2]
+		former := c.backup(n3)
+		c.stop(n3)
+		if err := os.RemoveAll(n3.dir); err != nil {
+			t.Fatal(err)
+		}
+		c.start(n3, 3, joins...)
+		c.await("n3 has everything", func() bool { return n3.store.Status().Ready })
+		c.agree()
+		c.stop(n3)
+		now := c.backupTo(n3, n3.dir+".now")
+		c.rollBack(n3, former)
+		c.refuses(n3, members.ErrSuperseded)
+		c.rollBack(n3, now)
+		c.start(n3, 3, joins...)
+		c.agree()
+	})
+}
+
 // TestHeldElsewhere: a node hangs, and a copy of its disk is started at another address. The copy is the node from then on. When the former process
 // wakes, it is told so and stops, also if it led. What was acknowledged meanwhile stays (SPEC C7).
 func TestHeldElsewhere(t *testing.T) {

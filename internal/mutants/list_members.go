@@ -42,6 +42,8 @@ var memberMutants = []mutant{
 		Pkg: "./worker", Run: "TestCopyProvesNothing$", Why: "L6: a copy would end the session of the original, which runs on"},
 	{Name: "start-of-the-past", Dir: "raftstore/members", In: "starts.answerStart", Old: "known != \"\" && !slices.Contains(q.Starts, known)", New: "known == \"?\" && !slices.Contains(q.Starts, known)",
 		Pkg: "./raftstore", Run: "TestPastOfAFormerStart$", Why: "C7: a disk that was set back would vote again"},
+	{Name: "start-former-disk", Dir: "raftstore/members", In: "starts.answerStart", Old: "if q.Config < r.Index &&", New: "if q.Config > r.Index &&",
+		Pkg: "./raftstore", Run: "TestPastOfAFormerDisk$", Why: "a disk that was replaced would wait for ever, and nobody would say why (C7)"},
 	{Name: "start-shorter", Dir: "raftstore/guard", In: "holders.shorter", Old: "term == p.term && last < p.index", New: "term == p.term && last < 0*p.index",
 		Pkg: "./raftstore", Run: "TestPastOfThisStart$", Why: "C7: what was acknowledged would be lost"},
 	{Name: "start-beside-its-holder", Dir: "raftstore/members", In: "starts.holds", Old: "a.Self.Start == start", New: "a.Self.Start != start",

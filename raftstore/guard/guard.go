@@ -56,6 +56,7 @@ type Raft struct {
 	dir    string
 	logger *slog.Logger
 	noted  *committed.File // set by Start
+	config atomic.Uint64   // index of the last configuration that the fsm was told of
 	disk   *disk
 	logs   *parallelLog
 	log    *snapLog
@@ -114,7 +115,7 @@ func (r *Raft) Start(c *raft.Config, fsm raft.ConfigurationStore) error {
 	snaps := &resumed{SnapshotStore: r.snaps}
 	snaps.at.Store(at)
 	r.noted = committed.New(r.dir, r.logger)
-	lib, err := newRaft(c, noted{fsm, r.noted}, r.log, r.disk, snaps, r.trans)
+	lib, err := newRaft(c, noted{fsm, r}, r.log, r.disk, snaps, r.trans)
 	if err != nil {
 		r.noted.Stop()
 		r.trans.shut()
@@ -184,13 +185,14 @@ func (r *Raft) Slow() bool { return r.disk.isSlow() }
 // Health returns the state of the log's disk.
 func (r *Raft) Health() DiskHealth { return r.disk.Health() }
 
-// ConfigurationIndex returns the index of the latest configuration.
+// ConfigurationIndex returns the index of the newest configuration that is known to be committed. (The index that the library's
+// GetConfiguration returns is always 0.)
 func (r *Raft) ConfigurationIndex() uint64 {
-	f := r.opened.Load().GetConfiguration()
-	if f.Error() != nil {
-		return 0
+	index := r.config.Load()
+	if metas, err := r.snaps.List(); err == nil && len(metas) > 0 { // the fsm is not told of that of a snapshot
+		index = max(index, metas[0].ConfigurationIndex)
 	}
-	return f.Index()
+	return index
 }
 
 // LogEnd returns the end of this node's log, or of its snapshot if that is later.

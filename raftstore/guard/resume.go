@@ -97,6 +97,7 @@ func (r *Raft) replay(fsm raft.ConfigurationStore, at *raft.SnapshotMeta, from, 
 		case raft.LogConfiguration:
 			as.Configuration, as.ConfigurationIndex = raft.DecodeConfiguration(l.Data), l.Index
 			fsm.StoreConfiguration(l.Index, as.Configuration)
+			r.config.Store(l.Index)
 		}
 		as.Index, as.Term = l.Index, l.Term
 	}
@@ -122,14 +123,20 @@ func (s *resumed) List() ([]*raft.SnapshotMeta, error) {
 // noted is an fsm whose applied entries are noted as committed.
 type noted struct {
 	raft.ConfigurationStore
-	file *committed.File
+	raft *Raft
 }
 
 // Apply implements raft.FSM.
 func (n noted) Apply(l *raft.Log) any {
 	answer := n.ConfigurationStore.Apply(l)
 	if _, stopped := answer.(error); !stopped {
-		n.file.Note(l)
+		n.raft.noted.Note(l)
 	}
 	return answer
+}
+
+// StoreConfiguration implements raft.ConfigurationStore.
+func (n noted) StoreConfiguration(index uint64, c raft.Configuration) {
+	n.ConfigurationStore.StoreConfiguration(index, c)
+	n.raft.config.Store(index)
 }

@@ -30,7 +30,7 @@ type Raft interface {
 	CommitIndex() uint64
 	LeaderWithID() (raft.ServerAddress, raft.ServerID)
 	LogEnd() (term, index uint64) // the end of this node's log, or of its snapshot if that is later
-	ConfigurationIndex() uint64   // of the latest configuration
+	ConfigurationIndex() uint64   // of the newest committed configuration
 	Campaign()                    // begins an election now
 
 	// Ask waits for the answer to a request, which is one of the methods below.

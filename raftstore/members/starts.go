@@ -47,6 +47,7 @@ type startRequest struct {
 	Term    uint64   `cbor:"5,keyasint,omitempty"` // that the node has seen
 	Last    uint64   `cbor:"6,keyasint,omitempty"` // index of its last entry
 	Keep    bool     `cbor:"7,keyasint,omitempty"` // else the member only says what it would answer
+	Config  uint64   `cbor:"8,keyasint,omitempty"` // index of the newest committed configuration that the node knows
 }
 
 type startReply struct {
@@ -54,7 +55,7 @@ type startReply struct {
 	Early  bool   `cbor:"6,keyasint,omitempty"` // OK, and not remembered: the member does not know yet that starts are confirmed
 	Past   string `cbor:"2,keyasint,omitempty"` // why the directory is an older state of its node, which must stop
 	Lives  string `cbor:"3,keyasint,omitempty"` // why it must stop: the node runs elsewhere
-	Index  uint64 `cbor:"4,keyasint,omitempty"` // of the configuration
+	Index  uint64 `cbor:"4,keyasint,omitempty"` // of the newest committed configuration that the member knows
 	Voters []Peer `cbor:"5,keyasint,omitempty"` // as the member knows them
 }
 
@@ -110,7 +111,7 @@ type round struct {
 	sure   map[string]bool // members that remember this start
 	agree  map[string]bool // that have no objection
 	voters map[string]Peer
-	index  uint64 // of the configuration that voters are of
+	index  uint64 // of a committed configuration: voters are of it, or of a later one
 	others map[string]Peer
 }
 
@@ -176,7 +177,7 @@ func (r *round) enough() bool {
 func (r *round) ask(ctx context.Context, keep bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	q := startRequest{Self: r.book.Me(), Starts: r.book.ownStarts(), Cluster: r.book.clusterID(), Fresh: !r.takes.Load(), Keep: keep}
+	q := startRequest{Self: r.book.Me(), Starts: r.book.ownStarts(), Cluster: r.book.clusterID(), Fresh: !r.takes.Load(), Keep: keep, Config: r.raft.ConfigurationIndex()}
 	if q.Fresh {
 		q.Term = r.raft.CurrentTerm()
 		_, q.Last = r.raft.LogEnd()
@@ -272,6 +273,9 @@ func (m starts) answerStart(ctx context.Context, q startRequest) (r startReply, 
 	}
 	identity := q.Self.Identity()
 	if !listed(servers, identity) {
+		if q.Config < r.Index && slices.ContainsFunc(servers, func(srv raft.Server) bool { return string(srv.ID) == q.Self.ID }) {
+			r.Past = fmt.Sprintf("%s knows that %s has got another disk since", m.book.self.ID, q.Self.ID)
+		}
 		return r, nil
 	}
 	if !m.chained() {
