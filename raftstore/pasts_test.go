@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/taskrt/taskrt/raftstore/members"
 	"github.com/taskrt/taskrt/task"
@@ -166,7 +169,9 @@ func (p *pastsRun) setBack(b backup) {
 	}
 	p.remove(now)
 	p.start(m)
-	p.c.await(m.id+" is back", func() bool { return m.store.Status().Ready })
+	p.c.await(m.id+" votes with this disk", func() bool { // or the next disk that is lost would be the second one
+		return slices.Contains(p.c.leader().store.raft.Servers(), raft.Server{ID: raft.ServerID(m.id), Address: raft.ServerAddress(m.store.identity), Suffrage: raft.Voter})
+	})
 	p.confirmed()
 }
 

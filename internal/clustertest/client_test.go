@@ -16,7 +16,7 @@ type known struct {
 	behavior, params string
 
 	accepted  bool // a submit was acknowledged
-	onItsWay  bool // a submit has an unknown outcome, and had no key: it may be done later, also after a remove (callOnce)
+	onItsWay  bool // a submit has an unknown outcome, and had no key: it may be done later, also after a remove, which makes another task of it (callOnce)
 	removed   bool // a remove was acknowledged
 	cancels   int  // how many were asked for, acknowledged or not
 	resubmits int  // how many were asked for

@@ -28,6 +28,7 @@ func (r *runner) copyOf(m *Member) (dir string) {
 
 // refusesCopy demands that a node does not start on a copy.
 func (r *runner) refusesCopy(c node.Config) {
+	c.Raft.AsNewDisk = false // it may be on for a restore of the same node
 	n, err := node.New(c)
 	if err == nil {
 		_ = n.Close()

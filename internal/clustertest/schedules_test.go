@@ -102,8 +102,10 @@ func (r *runner) check(before, after map[string]*api.Task) {
 		switch {
 		case t == nil && k.accepted && !k.removed:
 			r.errorf("%s was accepted and has disappeared (SPEC T6)", id)
-		case t != nil && k.removed && !k.onItsWay:
-			r.errorf("%s was removed and is there again: %s", id, Show(t))
+		case t != nil && k.removed:
+			if !k.onItsWay {
+				r.errorf("%s was removed and is there again: %s", id, Show(t))
+			}
 		case t != nil:
 			r.checkTask(t, k)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 )
 
@@ -189,10 +190,9 @@ func (r *round) ask(ctx context.Context, keep bool) bool {
 		}
 		asked++
 		go func() {
-			a, err := rpc.Request[startReply](ctx, r.clients, p.Addr, identity, rpc.KindStart, q)
-			// All addresses may have changed at once. Then nobody is where he was, and a greeting has told where he is.
-			if now := r.contactAddr(identity); err != nil && now != "" && now != p.Addr {
-				a, err = rpc.Request[startReply](ctx, r.clients, now, identity, rpc.KindStart, q)
+			a, err := r.request(ctx, identity, p.Addr, q)
+			for err != nil && !keep && idle.For(ctx, startMin) { // who has not answered may have an objection
+				a, err = r.request(ctx, identity, p.Addr, q)
 			}
 			out <- VoterAnswer[startReply]{identity, a, err}
 		}()
@@ -212,6 +212,16 @@ func (r *round) ask(ctx context.Context, keep bool) bool {
 		}
 	}
 	return true
+}
+
+// request asks a member where it is known to be. All addresses may have changed at once. Then nobody is where he was, and a greeting has told
+// where he is.
+func (r *round) request(ctx context.Context, identity, addr string, q startRequest) (startReply, error) {
+	a, err := rpc.Request[startReply](ctx, r.clients, addr, identity, rpc.KindStart, q)
+	if now := r.contactAddr(identity); err != nil && now != "" && now != addr {
+		return rpc.Request[startReply](ctx, r.clients, now, identity, rpc.KindStart, q)
+	}
+	return a, err
 }
 
 // take takes an answer. It reports false if it is an objection.
