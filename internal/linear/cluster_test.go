@@ -18,10 +18,12 @@ const patience = 5 * time.Minute
 
 // cluster is three processes, one on each host of the lab.
 type cluster struct {
-	t     *testing.T
-	lab   *lab
-	nodes [hosts]*process
-	http  *http.Client
+	t           *testing.T
+	lab         *lab
+	nodes       [hosts]*process
+	http        *http.Client
+	knowsCopies bool // all builds refuse a directory that was copied
+
 	round uint64 // how many rounds there were; the names of cells contain it, so no cluster meets a cell twice
 }
 

@@ -30,9 +30,9 @@ func (c *cluster) fault(ctx context.Context, r *rand.Rand) string {
 	if l := c.leader(); l >= 0 && r.IntN(2) == 0 {
 		victim = l
 	}
-	kinds := 4
+	kinds := 6
 	if c.lab.partitions() {
-		kinds = 6
+		kinds = 8
 	}
 	long := time.Duration(300+r.IntN(3500)) * time.Millisecond
 	what := ""
@@ -68,11 +68,27 @@ func (c *cluster) fault(ctx context.Context, r *rand.Rand) string {
 		what = fmt.Sprint("signal ", int(how), " of the guests of")
 		_ = syscall.Kill(guests, how) // the process may have ended by itself
 	case 4:
+		if !c.knowsCopies {
+			return ""
+		}
+		what = "a copy beside"
+		c.copyBeside(victim)
+	case 5:
+		if !c.knowsCopies {
+			return ""
+		}
+		what = "an older copy in the place of the directory"
+		lost := r.IntN(3) == 0
+		if lost {
+			what += ", which is lost, of"
+		}
+		c.restore(ctx, victim, long, lost)
+	case 6:
 		what = "isolation"
 		c.isolate(victim, c.lab.cut)
 		idle.For(ctx, long)
 		c.isolate(victim, c.lab.heal)
-	case 5:
+	case 7:
 		what = "one-way cut"
 		other := (victim + 1 + r.IntN(hosts-1)) % hosts
 		c.lab.cut(victim, other)

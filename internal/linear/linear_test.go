@@ -223,6 +223,7 @@ func TestLinearizable(t *testing.T) {
 		}
 	})
 	c := startCluster(t, buildBinary(t))
+	c.knowsCopies = true
 	var sum tally
 	sum, violation = run(t, c, *seed, *duration)
 	t.Logf("seed %d: %d histories, %d operations, %d without an answer (%.1f %%), the shortest history has %d; %d faults: %s",
