@@ -30,9 +30,9 @@ func (c *cluster) fault(ctx context.Context, r *rand.Rand) string {
 	if l := c.leader(); l >= 0 && r.IntN(2) == 0 {
 		victim = l
 	}
-	kinds := 6
+	kinds := 7
 	if c.lab.partitions() {
-		kinds = 8
+		kinds = 9
 	}
 	long := time.Duration(300+r.IntN(3500)) * time.Millisecond
 	what := ""
@@ -84,11 +84,17 @@ func (c *cluster) fault(ctx context.Context, r *rand.Rand) string {
 		}
 		c.restore(ctx, victim, long, lost)
 	case 6:
+		if !c.knowsCopies || r.IntN(2) > 0 {
+			return ""
+		}
+		what = "removal, and approval of a new"
+		c.replace(victim)
+	case 7:
 		what = "isolation"
 		c.isolate(victim, c.lab.cut)
 		idle.For(ctx, long)
 		c.isolate(victim, c.lab.heal)
-	case 7:
+	case 8:
 		what = "one-way cut"
 		other := (victim + 1 + r.IntN(hosts-1)) % hosts
 		c.lab.cut(victim, other)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/internal/idle"
+	"github.com/taskrt/taskrt/internal/leash"
 )
 
 // A node never comes back as its own past (SPEC C7): a server does not start on a copy of a directory, whatever happens around it.
@@ -69,8 +70,56 @@ func (c *cluster) restore(ctx context.Context, i int, age time.Duration, lost bo
 	p.args = append(p.args, "--as-new-disk")
 	c.start(i)
 	p.args = p.args[:len(p.args)-1]
-	c.eventually("a node with an empty disk votes", func() bool { return c.votes(i) })
+	c.becomes("a node with an empty disk votes", func() bool { return c.votes(i) })
 	c.remove(filepath.Join(data, "raft.former"))
+}
+
+// removedCode is the exit code of a server whose node was removed.
+const removedCode = 8
+
+// replace removes a member for good (SPEC C2). Its process ends, and says why. Then an empty directory comes under the same ID, and votes when it
+// is approved.
+func (c *cluster) replace(i int) {
+	p := c.nodes[i]
+	c.operate("remove", i)
+	<-p.gone
+	if code := p.cmd.ProcessState.ExitCode(); code != removedCode {
+		c.t.Errorf("n%d, which was removed, ended with code %d", i+1, code)
+	}
+	c.remove(filepath.Join(p.dir, "data"))
+	c.start(i)
+	c.operate("approve", i)
+	c.becomes("a new member votes", func() bool { return c.votes(i) })
+}
+
+// operate runs a command about a member until it is done. After a fault the others may refuse it for a while.
+func (c *cluster) operate(command string, i int) {
+	var servers []string
+	for k := range hosts {
+		if k != i {
+			servers = append(servers, "http://"+c.lab.addr(k, 0))
+		}
+	}
+	var last string
+	c.becomes("cluster "+command+" is done", func() bool {
+		cmd := leash.Command(c.nodes[i].args[0], "cluster", command, fmt.Sprint("n", i+1), "--server", strings.Join(servers, ","))
+		out, err := cmd.CombinedOutput()
+		if said := string(out); err != nil && said != last {
+			last = said
+			c.t.Logf("cluster %s n%d: %s", command, i+1, out)
+		}
+		return err == nil
+	})
+}
+
+// becomes is eventually for a fault: nodes may end meanwhile, and the faults go on when it fails.
+func (c *cluster) becomes(what string, ok func() bool) {
+	for deadline := time.Now().Add(patience); !ok(); <-time.After(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Errorf("not within %v: %s", patience, what)
+			return
+		}
+	}
 }
 
 // votes reports whether a node has everything, and votes. While its former disk is a member the node is not ready.
