@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt"
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/snapshot"
 	"github.com/taskrt/taskrt/internal/durable"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
@@ -148,6 +149,7 @@ func (n *Node) start() error {
 	n.saver = saving.New(saving.Config{
 		Log: n.Log(), State: n.store, Files: n.files, Node: cfg.ID, Version: taskrt.Version, Cluster: n.store.Cluster,
 		Now: cfg.Clock.Wall, Logger: cfg.Logger,
+		Schedule: func(ctx context.Context) (*snapshot.BeginReply, error) { return scheduled.Begin(ctx, n.Log()) },
 	})
 	n.audit, n.refused = audit.NewReader(n.Log(), n.gate), audit.NewRefusals()
 	n.wg.Go(func() { n.refused.Run(ctx, n.noteRefusals) })

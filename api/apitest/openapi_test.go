@@ -59,7 +59,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"PUT", "/v1/issuers/corp", `{"url":"https://id.example","client_id":"taskrt","rules":[{"claim":"sub","value":"ann","roles":["read"]}]}`},
 		{"POST", "/v1/cluster/members/n1/approve", ""}, {"POST", "/v1/cluster/members/n1/demote", `{"force":true}`}, {"POST", "/v1/cluster/members/n1/remove", `{}`},
 		{"POST", "/v1/cluster/members/n9/remove", ""}, {"POST", "/v1/cluster/members/n1/approve", `{"force":true}`}, {"POST", "/v1/cluster/transfer", `{"to":"n2"}`},
-		{"GET", "/v1/snapshot?without_blobs=true&rate=65536", ""}, {"GET", "/v1/snapshot?rate=1", ""}, {"GET", "/v1/snapshot/holds", ""},
+		{"GET", "/v1/snapshot?without_blobs=true&rate=65536", ""}, {"GET", "/v1/snapshot?rate=1", ""}, {"GET", "/v1/snapshot/holds", ""}, {"POST", "/v1/snapshot/begin", ""},
 		{"GET", "/v1/audit?limit=2&refused=true", ""}, {"GET", "/v1/audit?refused=maybe", ""},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), x.method, url+x.path, strings.NewReader(x.body))

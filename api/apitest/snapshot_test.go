@@ -20,3 +20,7 @@ func (saves) Save(_ context.Context, r snapshot.SaveRequest) (io.ReadCloser, err
 func (saves) Holds(context.Context) (*snapshot.HoldsReply, error) {
 	return &snapshot.HoldsReply{Holds: []snapshot.Hold{{ID: "a1", Holder: "n1", TTL: api.Duration(time.Minute), Left: api.Duration(time.Second)}}}, nil
 }
+
+func (saves) Begin(context.Context) (*snapshot.BeginReply, error) {
+	return &snapshot.BeginReply{Attempt: 7}, nil
+}

@@ -46,6 +46,15 @@ func (s *Snapshots) Holds(ctx context.Context) (*snapshot.HoldsReply, error) {
 	return &answer, nil
 }
 
+// Begin implements snapshot.Snapshots.
+func (s *Snapshots) Begin(ctx context.Context) (*snapshot.BeginReply, error) {
+	var answer snapshot.BeginReply
+	if _, err := s.client.do(ctx, call{method: http.MethodPost, path: "/v1/snapshot/begin", resend: true}, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
 // cancelling is a body whose request ends when it is closed.
 type cancelling struct {
 	io.ReadCloser

@@ -69,7 +69,7 @@ var rights = map[string]string{
 
 	"approveMember": "everything admin", "demoteMember": "everything admin", "removeMember": "everything admin",
 	"transferLeadership": "everything admin",
-	"saveSnapshot":       "everything admin", "listHolds": "everything read",
+	"saveSnapshot":       "everything admin", "listHolds": "everything read", "beginBackup": "everything admin",
 }
 
 // byName is a Gate that takes names for tokens.

@@ -27,9 +27,13 @@ func snapshotRoutes() []route {
 			errors:  []string{api.CodeLevelTooLow, api.CodeNotFound, "invalid_command", "token_revoked"},
 		},
 		{
-			method: http.MethodGet, path: "/v1/snapshot/holds", id: "listHolds", needs: everywhere(access.Read), serve: (*handler).listHolds,
-			summary: "Who keeps blobs from being dropped, because a backup is being saved.",
+			method: http.MethodGet, path: "/v1/snapshot/holds", id: "listHolds", needs: everywhere(access.Read), summary: "Who keeps blobs from being dropped.",
+			serve:   ofSnapshots(func(ctx context.Context, s snapshot.Snapshots) (any, error) { return s.Holds(ctx) }),
 			answers: []success{ok(snapshot.HoldsReply{})}, errors: []string{api.CodeNotFound},
+		},
+		{
+			method: http.MethodPost, path: "/v1/snapshot/begin", id: "beginBackup", needs: everywhere(access.Admin), summary: "Let the servers make a scheduled backup now.",
+			serve: ofSnapshots(func(ctx context.Context, s snapshot.Snapshots) (any, error) { return s.Begin(ctx) }), answers: []success{ok(snapshot.BeginReply{})}, errors: []string{api.CodeNotFound, "token_revoked"},
 		},
 	}
 }
@@ -45,13 +49,15 @@ func (h *handler) snapshots(r *request) (snapshot.Snapshots, error) {
 	return h.config.Snapshots, nil
 }
 
-// listHolds is GET /v1/snapshot/holds.
-func (h *handler) listHolds(w http.ResponseWriter, r *request) error {
-	s, err := h.snapshots(r)
-	if err != nil {
+// ofSnapshots asks what saves backups.
+func ofSnapshots(ask func(context.Context, snapshot.Snapshots) (any, error)) func(*handler, http.ResponseWriter, *request) error {
+	return func(h *handler, w http.ResponseWriter, r *request) error {
+		s, err := h.snapshots(r)
+		if err == nil {
+			err = h.reply(w, r, func(ctx context.Context) (any, error) { return ask(ctx, s) })
+		}
 		return err
 	}
-	return h.reply(w, r, func(ctx context.Context) (any, error) { return s.Holds(ctx) })
 }
 
 // saveSnapshot is GET /v1/snapshot. Nothing is read ahead of what the client takes.

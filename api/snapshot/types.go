@@ -52,6 +52,11 @@ type HoldsReply struct {
 	Holds []Hold `json:"holds"`
 }
 
+// BeginReply says which attempt at the task _system/backup makes a backup that was asked for.
+type BeginReply struct {
+	Attempt int64 `json:"attempt"`
+}
+
 // Snapshots saves backups.
 type Snapshots interface {
 	// Save begins a backup of the state as it is now, in the form of package backup. The caller reads and closes it. An error that comes later
@@ -59,4 +64,6 @@ type Snapshots interface {
 	Save(context.Context, SaveRequest) (io.ReadCloser, error)
 	// Holds lists the holds that live.
 	Holds(context.Context) (*HoldsReply, error)
+	// Begin lets the servers make a backup by themselves now, where they were told to make backups.
+	Begin(context.Context) (*BeginReply, error)
 }

@@ -22,7 +22,7 @@ var arrows = map[string][]string{
 	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"internal/birth", "abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
-	"node":      {".", "api", "api/auth", "api/children", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/scheduled", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
+	"node":      {".", "api", "api/auth", "api/children", "api/snapshot", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/scheduled", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/health", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/schedule", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
@@ -225,7 +225,7 @@ var arrows = map[string][]string{
 	"backup/target/bucket":           {"backup/target"},
 	"internal/mutants/fragment":      {},
 	"cmd/taskrt/internal/schedule":   {"api", "backup/sealed", "backup/series", "backup/target", "backup/target/bucket", "cmd/taskrt/internal/cmdline", "node/scheduled"},
-	"node/scheduled":                 {"abi", "backup/series", "backup/target", "node/saving", "runtime", "task", "worker"},
+	"node/scheduled":                 {"abi", "api", "api/snapshot", "backup/series", "backup/target", "node/saving", "runtime", "task", "worker"},
 	"backup/target/targettest":       {"backup/target"},
 }
 

@@ -47,7 +47,9 @@ type Config struct {
 	// Cluster returns the ID of the cluster.
 	Cluster func() string
 	Now     func() time.Time
-	Logger  *slog.Logger
+	// Schedule begins a scheduled backup; nil: there are none.
+	Schedule func(context.Context) (*snapshot.BeginReply, error)
+	Logger   *slog.Logger
 	// TTL is how long a hold lives without a renewal; default 60 s. It is renewed four times as often.
 	TTL time.Duration
 	// Concurrent is how many backups are saved at a time; default 2.
@@ -96,6 +98,14 @@ func (s *Saver) Holds(ctx context.Context) (*snapshot.HoldsReply, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// Begin implements snapshot.Snapshots.
+func (s *Saver) Begin(ctx context.Context) (*snapshot.BeginReply, error) {
+	if s.Schedule == nil {
+		return nil, api.NewError(api.CodeNotFound, "this server makes no backups by itself")
+	}
+	return s.Schedule(ctx)
 }
 
 func millis(n int64) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }

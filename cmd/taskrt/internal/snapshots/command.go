@@ -104,6 +104,7 @@ func Command(k Kit) *cli.Command {
 				Flags: []cli.Flag{k.clusterFlag(), k.OutputFlag()}, Action: k.offline(runList),
 			},
 			{Name: "status", Usage: "show when the servers have backed the cluster up, and when they do it again", Flags: k.ClientFlags(), Action: k.online(runStatus)},
+			nowCommand(k),
 			{Name: "holds", Usage: "show which backups keep files from being dropped", Flags: k.ClientFlags(), Action: k.online(runHolds)},
 		},
 	}
@@ -195,8 +196,9 @@ func restoreCommand(k Kit) *cli.Command {
 func exitCode(c *cli.Context, err error) int {
 	_, usage := errors.AsType[*cmdline.Error](err)
 	_, onDisk := errors.AsType[*fs.PathError](err)
+	_, coded := errors.AsType[*exit.Error](err)
 	switch {
-	case err == nil || usage || onDisk || api.CodeOf(err) != "" || c.Err() != nil:
+	case err == nil || usage || coded || onDisk || api.CodeOf(err) != "" || c.Err() != nil:
 		return 0
 	case errors.Is(err, backup.ErrBrokenOff):
 		return exit.Refused

@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/node/scheduled"
@@ -73,4 +74,54 @@ func runStatus(_ *cli.Context, ctx context.Context, cl *apiclient.Client, out te
 			w.Field("error", show.Error(s.Error))
 		}
 	})
+}
+
+// oneWait is how long one request waits for the end of an attempt.
+const oneWait = 30 * time.Second
+
+func nowCommand(k Kit) *cli.Command {
+	const cmd = "now"
+	return &cli.Command{
+		Name: cmd, Usage: "let the servers back the cluster up to --backup-to now", Flags: k.ClientFlags(k.Bool(cmd, "wait", "wait until it is there")),
+		Action: k.online(func(c *cli.Context, ctx context.Context, cl *apiclient.Client, out terminal.Answer) error {
+			asked, err := apiclient.NewSnapshots(cl).Begin(ctx)
+			if err != nil {
+				return err
+			}
+			if !c.Bool("wait") {
+				return out.Show(asked, func(w *terminal.Table) { w.Field("attempt", asked.Attempt) })
+			}
+			last, failed, err := await(ctx, cl, asked.Attempt)
+			switch {
+			case err != nil:
+				return err
+			case failed != nil:
+				return exit.With(exit.TaskFailed, errors.New(show.Error(failed)))
+			}
+			return out.Show(last, func(w *terminal.Table) {
+				w.Field("backup", last.Name)
+				w.Field("index", last.Index)
+				w.Field("size", fmt.Sprintf("%s, %s of it new", show.Bytes(last.Bytes), show.Bytes(last.NewBytes)))
+			})
+		}),
+	}
+}
+
+// await waits for the end of an attempt at the task, or of the one that takes it over.
+func await(ctx context.Context, cl *apiclient.Client, attempt int64) (last *scheduled.Last, failed *api.TaskError, err error) {
+	for {
+		t, err := scheduledTask(ctx, cl, api.GetOptions{Wait: oneWait, Until: fmt.Sprintf("attempt:%d", attempt)})
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case t.Attempt < attempt || t.Lease != nil && t.Attempt == attempt:
+		case t.Error != nil:
+			return nil, t.Error, nil
+		case t.Result != nil:
+			last = new(scheduled.Last)
+			return last, nil, json.Unmarshal(t.Result, last)
+		default: // it was lost, or runs again already
+			attempt = t.Attempt + 1
+		}
+	}
 }

@@ -27,6 +27,8 @@ func (n node) Save(_ context.Context, r snapshot.SaveRequest) (io.ReadCloser, er
 	return io.NopCloser(bytes.NewReader(n.stream)), r.Check()
 }
 
+func (node) Begin(context.Context) (*snapshot.BeginReply, error) { return nil, errors.New("not asked") }
+
 func (node) Holds(context.Context) (*snapshot.HoldsReply, error) { return nil, errors.New("not asked") }
 
 // write writes a backup of an empty cluster, or one that its writer gives up.
