@@ -108,7 +108,7 @@ func scriptParams(t *testing.T, dir string) testscript.Params {
 			}
 			return false, errors.New("unknown condition " + name)
 		},
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"start": start, "stop": stop, "exits": exits},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"start": start, "end": end, "exits": exits},
 		RequireExplicitExec: true,
 	}
 }
@@ -134,10 +134,10 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], d.url)
 }
 
-// stop interrupts what start started.
-func stop(ts *testscript.TestScript, neg bool, args []string) {
+// end interrupts what start started. The library has a command stop, which ends the script and calls it a success.
+func end(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: stop VAR [CODE]")
+		ts.Fatalf("usage: end VAR [CODE]")
 	}
 	want := 0
 	if len(args) == 2 {
