@@ -124,6 +124,9 @@ func begun(t *task.Task) bool { return t.Version != "" }
 
 // before is the order of SPEC T4.
 func before(a, b *task.Task) bool {
-	x, y := int64(a.NotBefore)-int64(a.Priority)*60_000, int64(b.NotBefore)-int64(b.Priority)*60_000
+	x, y := int64(dueSince(a))-int64(a.Priority)*60_000, int64(dueSince(b))-int64(b.Priority)*60_000
 	return x < y || x == y && a.CreatedRev < b.CreatedRev
 }
+
+// dueSince is since when a task is due: a time in the past counts as when it was set.
+func dueSince(t *task.Task) task.Time { return max(t.NotBefore, t.DueSince) }
