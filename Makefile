@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build bucket-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build bucket-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ soak: ## clusters under random faults for long: make soak N=200 SEED=1
 FORMER ?= eb7019f017c43a359de6a820740d9b161f0b39c2 # version 0.1.0: its binary and this one make one cluster
 linear: ## is what callers of a struck cluster saw linearizable, beside a former build too, and are planted bugs found? make linear SEED=1 FOR=10m
 	$(GO) test ./internal/linear -run '^Test(Linearizable|BuildsTogether|PlantedBugs)$$' -count 1 -v -linear.seed=$(or $(SEED),1) -linear.for=$(or $(FOR),10m) -linear.former=$(firstword $(FORMER)) -linear.planted -timeout 24h
+
+heal: ## how soon is a follower ready after a partition, in a cluster at work? make heal N=16
+	$(GO) test ./internal/linear -run '^TestHealedPartition$$' -count 1 -v -linear.seed=$(or $(SEED),1) -linear.heal=$(or $(N),16) -timeout 1h
 
 corpus: ## what a version writes, for the tests of all later ones: make corpus VERSION=0.1.0 FORMER=HASH (docs/versions.md)
 	$(GO) run ./internal/corpus/make -version $(VERSION) -commit $(firstword $(FORMER)) -out internal/corpus/testdata

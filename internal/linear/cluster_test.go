@@ -105,16 +105,21 @@ func (c *cluster) waitReady() {
 // ready reports whether every node is.
 func (c *cluster) ready() bool {
 	for i := range hosts {
-		resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/readyz")
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
+		if !c.isReady(i) {
 			return false
 		}
 	}
 	return true
+}
+
+// isReady reports whether a node is.
+func (c *cluster) isReady(i int) bool {
+	resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/readyz")
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
 }
 
 // eventually polls a condition that only real processes can bring about.

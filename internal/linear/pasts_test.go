@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,15 +123,11 @@ func (c *cluster) becomes(what string, ok func() bool) {
 
 // votes reports whether a node has everything, and votes. While its former disk is a member the node is not ready.
 func (c *cluster) votes(i int) bool {
-	resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/readyz")
+	if !c.isReady(i) {
+		return false
+	}
+	resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/v1/cluster")
 	if err != nil {
-		return false
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return false
-	}
-	if resp, err = c.http.Get("http://" + c.lab.addr(i, 0) + "/v1/cluster"); err != nil {
 		return false
 	}
 	defer resp.Body.Close()
