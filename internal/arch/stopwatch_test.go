@@ -22,6 +22,7 @@ var stopwatches = exceptions{
 	"internal/e2e/spin_test.go:cluster.submitFor":                    "how long it submits",
 	"internal/linear/client_test.go:cluster.request":                 "how long a key is sent again: as long as it is kept",
 	"internal/linear/client_test.go:history.record":                  "what a history consists of",
+	"internal/linear/heal_test.go:cluster.healEach":                  "only logged",
 	"internal/linear/linear_test.go:run":                             "how long it goes on",
 	"internal/linear/taskdriver_test.go:taskCell.accept":             "a slow accept is a case of its own in the history, not a failure",
 	"internal/maintbench/maintenance_test.go:cluster.fill":           "of a benchmark",
