@@ -38,7 +38,7 @@ type joined struct {
 // Close implements io.Closer. It returns when nothing is read from the target any longer.
 func (j joined) Close() error {
 	j.cancel()
-	err := j.PipeReader.CloseWithError(os.ErrClosed)
+	err := j.CloseWithError(os.ErrClosed)
 	<-j.done
 	return err
 }

@@ -176,7 +176,7 @@ func (d Dir) List(ctx context.Context, folder string) iter.Seq2[Object, error] {
 // Folders implements Target.
 func (d Dir) Folders(_ context.Context, folder string) (names []string, err error) {
 	entries, err := os.ReadDir(d.path(folder))
-	if err != nil && !(errors.Is(err, fs.ErrNotExist) && folder != "") {
+	if err != nil && (!errors.Is(err, fs.ErrNotExist) || folder == "") {
 		return nil, err
 	}
 	for _, e := range entries {

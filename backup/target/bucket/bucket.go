@@ -195,7 +195,7 @@ func (b *Bucket) own(ctx context.Context, name string, data []byte) (bool, error
 // List implements target.Target.
 func (b *Bucket) List(ctx context.Context, folder string) iter.Seq2[target.Object, error] {
 	return func(yield func(target.Object, error) bool) {
-		for o := range b.core.Client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: b.prefix + folder, Recursive: true}) {
+		for o := range b.core.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: b.prefix + folder, Recursive: true}) {
 			if o.Err != nil {
 				yield(target.Object{}, b.explain("listing", folder, o.Err))
 				return
@@ -212,7 +212,7 @@ func (b *Bucket) List(ctx context.Context, folder string) iter.Seq2[target.Objec
 
 // Folders implements target.Target.
 func (b *Bucket) Folders(ctx context.Context, folder string) (names []string, err error) {
-	for o := range b.core.Client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: b.prefix + folder}) {
+	for o := range b.core.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: b.prefix + folder}) {
 		if o.Err != nil {
 			return nil, b.explain("listing", folder, o.Err)
 		}
@@ -226,7 +226,7 @@ func (b *Bucket) Folders(ctx context.Context, folder string) (names []string, er
 
 // Delete implements target.Target.
 func (b *Bucket) Delete(ctx context.Context, name string) error {
-	err := b.explain("deleting", name, b.core.Client.RemoveObject(ctx, b.bucket, b.prefix+name, minio.RemoveObjectOptions{}))
+	err := b.explain("deleting", name, b.core.RemoveObject(ctx, b.bucket, b.prefix+name, minio.RemoveObjectOptions{}))
 	if errors.Is(err, target.ErrNotThere) {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (b *Bucket) Delete(ctx context.Context, name string) error {
 func (b *Bucket) Sweep(ctx context.Context, folder string, age time.Duration) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	all := b.core.Client.ListIncompleteUploads(ctx, b.bucket, b.prefix+folder, true)
+	all := b.core.ListIncompleteUploads(ctx, b.bucket, b.prefix+folder, true)
 	for u := range all {
 		switch {
 		case err != nil: // the rest is read, so that nobody waits to send it
