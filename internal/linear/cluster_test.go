@@ -144,36 +144,43 @@ func (c *cluster) eventually(what string, ok func() bool) {
 // leader returns the index of the leader that some node knows, or -1.
 func (c *cluster) leader() int {
 	for i := range hosts {
-		resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/v1/cluster")
-		if err != nil {
-			continue
-		}
-		var st struct{ Leader string }
-		err = json.NewDecoder(resp.Body).Decode(&st)
-		resp.Body.Close()
-		if err == nil && len(st.Leader) == 2 {
+		if st := c.ask(i); len(st.Leader) == 2 {
 			return int(st.Leader[1] - '1')
 		}
 	}
 	return -1
 }
 
+// status is what a node says of the cluster.
+type status struct {
+	Leader string
+	Nodes  []struct {
+		ID        string
+		Voter     bool
+		Reachable bool
+		Digest    string
+	}
+}
+
+// ask asks a node how the cluster is; nothing: it does not say.
+func (c *cluster) ask(i int) (st status) {
+	resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/v1/cluster")
+	if err != nil {
+		return status{}
+	}
+	defer resp.Body.Close()
+	if json.NewDecoder(resp.Body).Decode(&st) != nil {
+		return status{}
+	}
+	return st
+}
+
 // digestsAgree waits until all nodes have applied the same index with the same digest (SPEC C4).
 func (c *cluster) digestsAgree() {
 	c.t.Helper()
 	c.eventually("digests agree", func() bool {
-		resp, err := c.http.Get("http://" + c.lab.addr(0, 0) + "/v1/cluster")
-		if err != nil {
-			return false
-		}
-		defer resp.Body.Close()
-		var st struct {
-			Nodes []struct {
-				Reachable bool
-				Digest    string
-			}
-		}
-		if json.NewDecoder(resp.Body).Decode(&st) != nil || len(st.Nodes) != hosts {
+		st := c.ask(0)
+		if len(st.Nodes) != hosts {
 			return false
 		}
 		for _, n := range st.Nodes {

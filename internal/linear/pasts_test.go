@@ -2,7 +2,6 @@ package linear
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -126,21 +125,9 @@ func (c *cluster) votes(i int) bool {
 	if !c.isReady(i) {
 		return false
 	}
-	resp, err := c.http.Get("http://" + c.lab.addr(i, 0) + "/v1/cluster")
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	var st struct {
-		Nodes []struct {
-			ID    string
-			Voter bool
-		}
-	}
-	err = json.NewDecoder(resp.Body).Decode(&st)
-	for _, n := range st.Nodes {
+	for _, n := range c.ask(i).Nodes {
 		if n.ID == fmt.Sprint("n", i+1) {
-			return err == nil && n.Voter
+			return n.Voter
 		}
 	}
 	return false
