@@ -118,26 +118,22 @@ func (p *pastsRun) start(m *member) {
 // confirmed waits until everybody knows all starts.
 func (p *pastsRun) confirmed() {
 	p.c.leader()
-	p.c.await("all starts are confirmed", func() bool {
-		for _, m := range p.ms {
-			for _, of := range p.ms {
-				if m.store.book.Holds(of.store.identity, "another") {
-					return false
-				}
-			}
-		}
-		return true
-	})
+	p.c.awaitConfirmed(p.ms)
 }
 
-func (p *pastsRun) restart(m *member) {
-	p.note("%s ends and starts", m.id)
+// end ends a node, cleanly or not.
+func (p *pastsRun) end(m *member) {
 	if p.rng.IntN(2) == 0 {
 		p.c.crash(m)
 		p.c.net.HealAll()
 	} else {
 		p.c.stop(m)
 	}
+}
+
+func (p *pastsRun) restart(m *member) {
+	p.note("%s ends and starts", m.id)
+	p.end(m)
 	p.start(m)
 	p.confirmed()
 }
@@ -152,12 +148,7 @@ func (p *pastsRun) setBack(b backup) {
 		return
 	}
 	p.note("the disk of %s is set back", m.id)
-	if p.rng.IntN(2) == 0 {
-		p.c.crash(m)
-		p.c.net.HealAll()
-	} else {
-		p.c.stop(m)
-	}
+	p.end(m)
 	now := p.c.backupTo(m, m.dir+".now")
 	p.c.rollBack(m, b.dir)
 	p.c.refuses(m, members.ErrSuperseded)

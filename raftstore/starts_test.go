@@ -20,6 +20,13 @@ func confirmedThree(c *cluster) []*member {
 	c.t.Helper()
 	ms := settledThree(c)
 	c.agree()
+	c.awaitConfirmed(ms)
+	return ms
+}
+
+// awaitConfirmed waits until all nodes know the starts of all.
+func (c *cluster) awaitConfirmed(ms []*member) {
+	c.t.Helper()
 	c.await("all starts are confirmed", func() bool {
 		for _, m := range ms {
 			for _, of := range ms {
@@ -30,7 +37,6 @@ func confirmedThree(c *cluster) []*member {
 		}
 		return true
 	})
-	return ms
 }
 
 // rollBack puts a backup in the place of a member's directory as a disk does that is copied block by block: nothing on it tells.
