@@ -96,8 +96,7 @@ func (r *Raft) replay(fsm raft.ConfigurationStore, at *raft.SnapshotMeta, from, 
 			}
 		case raft.LogConfiguration:
 			as.Configuration, as.ConfigurationIndex = raft.DecodeConfiguration(l.Data), l.Index
-			fsm.StoreConfiguration(l.Index, as.Configuration)
-			r.config.Store(l.Index)
+			noted{fsm, r}.StoreConfiguration(l.Index, as.Configuration)
 		}
 		as.Index, as.Term = l.Index, l.Term
 	}
