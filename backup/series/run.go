@@ -82,8 +82,8 @@ type run struct {
 	tried  bool // to publish: from then on nothing of the backup is removed
 }
 
-// Run makes a backup, removes those that are too many, and blobs that nothing needs. If the error is ErrAfter the backup is there, and the rest
-// was not done.
+// Run makes a backup, removes those that are too many, and blobs that nothing needs. If the error is an AfterError the backup is there, and the
+// rest was not done.
 func (s Series) Run(ctx context.Context, j Job) (Entry, error) {
 	if j.grace == (grace{}) {
 		j.grace = defaultGrace

@@ -9,6 +9,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
+// NotScheduled says to whoever asks for a backup that nobody makes one.
+const NotScheduled = "no backups are scheduled: servers make them that are started with --backup-to"
+
 // Begin makes the task due now. While a run goes on, another one follows it: the first one may have taken the state already.
 func Begin(ctx context.Context, log saving.Log) (*snapshot.BeginReply, error) {
 	there := false
@@ -17,7 +20,7 @@ func Begin(ctx context.Context, log saving.Log) (*snapshot.BeginReply, error) {
 		return nil, err
 	}
 	if !there {
-		return nil, api.NewError(api.CodeNotFound, "no backups are scheduled: servers make them that are started with --backup-to")
+		return nil, api.NewError(api.CodeNotFound, NotScheduled)
 	}
 	r, err := log.Propose(ctx, task.Submit{Namespace: task.SystemNamespace, ID: Task, IfExists: task.Resubmit, Existing: true})
 	if err != nil {

@@ -28,14 +28,11 @@ type Status struct {
 	Error   *api.TaskError  `json:"error,omitempty"`
 }
 
-// errNotScheduled says that no server makes backups by itself.
-var errNotScheduled = errors.New("no backups are scheduled: servers make them that are started with --backup-to")
-
 // scheduledTask returns the task that makes backups.
 func scheduledTask(ctx context.Context, cl *apiclient.Client, o api.GetOptions) (*api.Task, error) {
 	t, err := cl.Task(ctx, scheduled.Key().Namespace, scheduled.Task, o)
 	if api.CodeOf(err) == api.CodeTaskNotFound {
-		return nil, fmt.Errorf("%w (%w)", errNotScheduled, err)
+		return nil, fmt.Errorf("%s (%w)", scheduled.NotScheduled, err)
 	}
 	return t, err
 }
