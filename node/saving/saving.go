@@ -103,7 +103,7 @@ func (s *Saver) Holds(ctx context.Context) (*snapshot.HoldsReply, error) {
 // Begin implements snapshot.Snapshots.
 func (s *Saver) Begin(ctx context.Context) (*snapshot.BeginReply, error) {
 	if s.Schedule == nil {
-		return nil, api.NewError(api.CodeNotFound, "this server makes no backups by itself")
+		return nil, api.NewError(api.CodeTaskNotFound, "this server makes no backups by itself")
 	}
 	return s.Schedule(ctx)
 }

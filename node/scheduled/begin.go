@@ -20,7 +20,7 @@ func Begin(ctx context.Context, log saving.Log) (*snapshot.BeginReply, error) {
 		return nil, err
 	}
 	if !there {
-		return nil, api.NewError(api.CodeNotFound, NotScheduled)
+		return nil, api.NewError(api.CodeTaskNotFound, NotScheduled)
 	}
 	r, err := log.Propose(ctx, task.Submit{Namespace: task.SystemNamespace, ID: Task, IfExists: task.Resubmit, Existing: true})
 	if err != nil {
