@@ -204,6 +204,7 @@ var arrows = map[string][]string{
 	"raftstore/snapfile":             {"task", "task/wire"},
 	"raftstore/refound":              {"internal/durable", "raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/snapfile", "task", "task/roster", "task/wire"},
 	"internal/corpus":                {},
+	"internal/corpus/corpustest":     {"backup", "backup/sealed", "backup/series", "backup/target", "internal/corpus", "raftstore/logstore", "task", "task/wire"},
 	"internal/corpus/make":           {"internal/built", "internal/corpus", "internal/idle", "internal/leash", "internal/trio", "raftstore/logstore"},
 	"api/snapshot":                   {"api"},
 	"api/server/ranges":              {"api"},
@@ -231,7 +232,7 @@ var arrows = map[string][]string{
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "backup/target/targettest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/corpus", "internal/corpus/make", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/npm", "internal/rusttool", "internal/sim",
+	"abi/abitest", "api/apitest", "backup/target/targettest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/corpus", "internal/corpus/corpustest", "internal/corpus/make", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/npm", "internal/rusttool", "internal/sim",
 	"internal/sim/naive", "node/nodetest", "plugins/plugintest", "plugins/sdk/go/sdktest", "task/wire/wiretest",
 }
 
@@ -287,7 +288,8 @@ var thirdParty = map[string][]string{
 	"internal/lateness":              {"golang.org/x/sys"},
 	"raftstore/refound":              {"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"},
 	"cmd/taskrt/internal/atrest":     {"github.com/hashicorp/raft", "github.com/urfave/cli/v2"},
-	"internal/corpus/make":           {"github.com/hashicorp/raft"},
+	"internal/corpus/corpustest":     {"github.com/hashicorp/raft"},
+	"internal/corpus/make":           {"github.com/hashicorp/raft", "filippo.io/age"},
 	"node/saving":                    {"github.com/google/uuid", "golang.org/x/time"},
 	"cmd/taskrt/internal/snapshots":  {"github.com/urfave/cli/v2", "filippo.io/age"},
 	"internal/birth":                 {"golang.org/x/sys"},

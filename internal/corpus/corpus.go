@@ -44,22 +44,34 @@ func (v *Version) Level() (highest uint64) {
 // Directory is all that a server had on its disk when it was killed, but for the native code of its guests. It had stopped in order once
 // before. So it has a log from its first entry on, and a snapshot of a part of it.
 type Directory struct {
-	Name     string   `json:"name"`    // of the files
-	Store    string   `json:"store"`   // format of the log: bolt or wal
-	Level    uint64   `json:"level"`   // feature level
-	Cluster  string   `json:"cluster"` // ID of the cluster
-	Index    uint64   `json:"index"`   // of the last entry of the log
-	Digest   string   `json:"digest"`  // of the state after this entry, as the version itself reported it: 16 hex digits
-	Packed   string   `json:"packed"`  // SHA-256 of the packed directory
-	Exports  []Export `json:"exports"` // of this state
-	version  string
-	contents fs.FS // nil: the files that are embedded
+	Name    string   `json:"name"`    // of the files
+	Store   string   `json:"store"`   // format of the log: bolt or wal
+	Level   uint64   `json:"level"`   // feature level
+	Cluster string   `json:"cluster"` // ID of the cluster
+	Index   uint64   `json:"index"`   // of the last entry of the log
+	Digest  string   `json:"digest"`  // of the state after this entry, as the version itself reported it: 16 hex digits
+	Packed  string   `json:"packed"`  // SHA-256 of the packed directory
+	Exports []Export `json:"exports"` // of this state
+	Backups []Backup `json:"backups,omitempty"`
+	// Recovered says that a new cluster was founded of the directory when the server had stopped. So its log begins behind its snapshot.
+	Recovered bool `json:"recovered,omitempty"`
+	version   string
+	contents  fs.FS // nil: the files that are embedded
 }
 
 // Export is what `taskrt namespace export` wrote.
 type Export struct {
 	Namespace string `json:"namespace"`
 	SHA256    string `json:"sha256"` // of the packed file
+}
+
+// Backup is a backup of the directory's cluster. It is in the packed directory.
+type Backup struct {
+	Place  string `json:"place"`            // a file, or a target: what --backup-to named
+	Target bool   `json:"target,omitempty"` // the newest backup in it is meant
+	Sealed bool   `json:"sealed,omitempty"` // it is encrypted to IdentityFile
+	Index  uint64 `json:"index"`            // of the log
+	Digest string `json:"digest"`           // of the state after this entry, as the version itself reported it: 16 hex digits
 }
 
 // PackedFile is the name of a packed directory.
@@ -71,12 +83,17 @@ func (d *Directory) ExportFile(e Export) string { return d.Name + "-" + e.Namesp
 // Secured reports whether the server had a cluster secret. Below level 2 there are no tokens, and the servers of the corpus were open.
 func (d *Directory) Secured() bool { return d.Level >= 2 }
 
+// Saved reports whether the cluster was backed up: backups began with level 3.
+func (d *Directory) Saved() bool { return d.Level >= 3 }
+
 // The names in an unpacked directory.
 const (
-	DataDir    = "data" // what --dir named
-	RaftDir    = DataDir + "/raft"
-	SecretFile = "cluster.secret" // of a server that is Secured
-	TokensDir  = "tokens"         // NAME.token, likewise
+	DataDir      = "data" // what --dir named
+	RaftDir      = DataDir + "/raft"
+	SecretFile   = "cluster.secret" // of a server that is Secured
+	TokensDir    = "tokens"         // NAME.token, likewise
+	BackupsDir   = "backups"        // of a server that is Saved
+	IdentityFile = "identity"       // that decrypts what is Sealed
 )
 
 // Versions reads what all versions wrote, in the order of their names.

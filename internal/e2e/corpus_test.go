@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/internal/corpus"
+	"github.com/taskrt/taskrt/internal/corpus/corpustest"
 	"github.com/taskrt/taskrt/internal/leash"
 )
 
@@ -28,24 +29,65 @@ type heritage struct {
 func TestFormerVersions(t *testing.T) {
 	t.Parallel()
 	eachFormer(t, func(t *testing.T, h *heritage, commit string) {
-		p := h.nodes[0]
-		args := p.args
-		p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level") // nothing changes by itself
-		p.start()
-		h.waitReady()
-		h.isAsItWas()
-		h.exportsTheSame()
-		if h.d.Secured() {
-			h.knowsItsTokens()
-		}
-		h.importsAgain()
-		p.terminate()
-		p.args = append(slices.Clip(args), "--hold-feature-level")
-		p.start()
-		h.waitReady()
-		h.goesOn()
+		h.works()
 		h.goesBack(buildFormer(t, commit))
+		h.restoresBackups(t)
 	})
+}
+
+// TestCorpusOfThisTree: what a release does once is done with this tree. Its corpus has each command of the log, and all of it is read as that of a
+// released version: logs, snapshots, directories, exports, backups (SPEC C9).
+func TestCorpusOfThisTree(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	maker := filepath.Join(dir, "make")
+	version, err := os.ReadFile(filepath.Join("..", "..", "VERSION"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := strings.TrimSpace(string(version))
+	for _, step := range [][]string{
+		{"go", "build", "-o", maker, "github.com/taskrt/taskrt/internal/corpus/make"},
+		{maker, "-version", now, "-exe", binary, "-root", filepath.Join("..", ".."), "-out", dir},
+	} {
+		if out, err := leash.Command(step[0], step[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", step, err, out)
+		}
+	}
+	v, err := corpus.Read(os.DirFS(filepath.Join(dir, now)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	corpustest.Check(t, &v, filepath.Join("..", ".."))
+	for _, d := range v.Directories {
+		t.Run("server on "+d.Name, func(t *testing.T) {
+			t.Parallel()
+			h := inherit(t, &d)
+			h.works()
+			h.restoresBackups(t)
+		})
+	}
+}
+
+// works starts a server on the directory, first so that nothing changes by itself, and then so that all goes on.
+func (h *heritage) works() {
+	h.t.Helper()
+	p := h.nodes[0]
+	args := p.args
+	p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level")
+	p.start()
+	h.waitReady()
+	h.isAsItWas()
+	h.exportsTheSame()
+	if h.d.Secured() {
+		h.knowsItsTokens()
+	}
+	h.importsAgain()
+	p.terminate()
+	p.args = append(slices.Clip(args), "--hold-feature-level")
+	p.start()
+	h.waitReady()
+	h.goesOn()
 }
 
 // TestToolsOnFormerVersions: the commands for a stopped node's directory take those of released versions. A log is converted to the other format,
@@ -109,7 +151,13 @@ func eachFormer(t *testing.T, f func(t *testing.T, h *heritage, commit string)) 
 // offline runs a command on the directory of the server, which does not run.
 func (h *heritage) offline(args ...string) {
 	h.t.Helper()
-	if out, err := leash.Command(binary, append(args, "--dir", filepath.Join(h.dir, corpus.DataDir))...).CombinedOutput(); err != nil {
+	h.local(append(args, "--dir", filepath.Join(h.dir, corpus.DataDir))...)
+}
+
+// local runs a command that needs no server.
+func (h *heritage) local(args ...string) {
+	h.t.Helper()
+	if out, err := leash.Command(binary, args...).CombinedOutput(); err != nil {
 		h.t.Fatalf("taskrt %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
@@ -121,10 +169,21 @@ func inherit(t *testing.T, d *corpus.Directory) *heritage {
 	if err := d.Unpack(dir); err != nil {
 		t.Fatal(err)
 	}
-	h := &heritage{single(t, "", dir), d, dir}
+	h := inheritor(t, d, dir)
 	p := h.nodes[0]
 	p.args = append(p.args, "--log-store", d.Store, "--session-ttl", "10m", "--worker-slots", "8", "--maintenance-every", "0s")
 	p.shareCode()
+	if _, err := os.Stat(filepath.Join(dir, corpus.RaftDir, "lock.of")); err == nil {
+		h.offline("cluster", "moved") // what was unpacked is a copy
+	}
+	return h
+}
+
+// inheritor is a server of this build in a directory with the unpacked secrets of d.
+func inheritor(t *testing.T, d *corpus.Directory, dir string) *heritage {
+	t.Helper()
+	h := &heritage{single(t, "", dir), d, dir}
+	p := h.nodes[0]
 	if h.d.Secured() {
 		secret := filepath.Join(dir, corpus.SecretFile)
 		p.args = append(p.args, "--cluster-secret", secret)
@@ -254,23 +313,65 @@ func (h *heritage) importsAgain() {
 			h.t.Fatal(err)
 		}
 		h.taskrt(binary, "namespace", "import", "again-"+e.Namespace, file)
-		ran := map[string]bool{}
-		want := recordsOf(h.t, string(text), ran)
-		got := recordsOf(h.t, h.taskrt(binary, "namespace", "export", "again-"+e.Namespace), ran)
-		if len(want) < 7 {
-			h.t.Errorf("the export of %s has %d records", e.Namespace, len(want))
-		}
-		for _, key := range slices.Sorted(maps.Keys(want)) {
-			if got[key] != want[key] {
-				h.t.Errorf("%s of %s came back as\n%s\nand was\n%s", key, e.Namespace, got[key], want[key])
-			}
-		}
-		for key := range got {
-			if _, ok := want[key]; !ok {
-				h.t.Errorf("%s of %s was not exported", key, e.Namespace)
-			}
-		}
+		h.sameRecords(e.Namespace, h.taskrt(binary, "namespace", "export", "again-"+e.Namespace), string(text))
 		h.taskrt(binary, "namespace", "deactivate", "again-"+e.Namespace) // the executions of these tasks would count as those of the original ones
+	}
+}
+
+// sameRecords compares two exports, record by record.
+func (h *heritage) sameRecords(namespace, got, want string) {
+	h.t.Helper()
+	ran := map[string]bool{}
+	before := recordsOf(h.t, want, ran)
+	after := recordsOf(h.t, got, ran)
+	if len(before) < 7 {
+		h.t.Errorf("the export of %s has %d records", namespace, len(before))
+	}
+	for _, key := range slices.Sorted(maps.Keys(before)) {
+		if after[key] != before[key] {
+			h.t.Errorf("%s of %s came back as\n%s\nand was\n%s", key, namespace, after[key], before[key])
+		}
+	}
+	for key := range after {
+		if _, ok := before[key]; !ok {
+			h.t.Errorf("%s of %s was not exported", key, namespace)
+		}
+	}
+}
+
+// restoresBackups verifies each backup, restores it, and starts a server on it: every record is there. The backups were made just before the
+// exports.
+func (h *heritage) restoresBackups(t *testing.T) {
+	t.Helper()
+	for _, b := range h.d.Backups {
+		x := inherit(t, h.d)
+		from := []string{filepath.Join(x.dir, filepath.FromSlash(b.Place))}
+		if b.Target {
+			from = append(from, "--cluster", h.d.Cluster)
+		}
+		if b.Sealed {
+			from = append(from, "--identity", filepath.Join(x.dir, corpus.IdentityFile))
+		}
+		h.local(append([]string{"snapshot", "verify"}, from...)...)
+		if err := os.RemoveAll(filepath.Join(x.dir, corpus.DataDir)); err != nil {
+			t.Fatal(err)
+		}
+		x.offline(append([]string{"snapshot", "restore", "--id", "n1", "--tokens", "keep", "--log-store", h.d.Store}, from...)...)
+		p := x.nodes[0]
+		p.shareCode()
+		p.args = append(p.args, "--worker", "none")
+		p.start()
+		x.waitReady()
+		x.knowsItsTokens()
+		for _, e := range h.d.Exports {
+			want, err := h.d.Export(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.sameRecords(e.Namespace, x.taskrt(binary, "namespace", "export", e.Namespace), string(want))
+		}
+		x.largePayload()
+		p.terminate()
 	}
 }
 
@@ -305,6 +406,7 @@ func recordsOf(t testing.TB, export string, ran map[string]bool) map[string]stri
 				record["status"] = "CREATED"
 				delete(record, "lease")
 				delete(record, "not_before")
+				withoutLosses(record)
 			}
 			said, err := json.Marshal(record)
 			if err != nil {
@@ -314,6 +416,17 @@ func recordsOf(t testing.TB, export string, ran map[string]bool) map[string]stri
 		}
 	}
 	return all
+}
+
+// withoutLosses takes the runs that were lost out of a task.
+func withoutLosses(record map[string]any) {
+	delete(record, "lost_count")
+	history, _ := record["history"].([]any)
+	if history = slices.DeleteFunc(history, func(x any) bool { return x.(map[string]any)["outcome"] == "LOST" }); len(history) == 0 {
+		delete(record, "history")
+		return
+	}
+	record["history"] = history
 }
 
 // goesOn: what ran runs again, leases of external workers hold, and all kinds of work go on.
@@ -339,6 +452,14 @@ func (h *heritage) goesOn() {
 	h.taskrt(binary, "op", "start", "count", "--id", "op-new", "--target", "t4", "--partitions", "3", "--wait")
 	h.taskrt(binary, "resubmit", "checkpoints")
 	h.taskrt(binary, "wait", "checkpoints")
+	h.largePayload()
+	h.taskrt(binary, "ns", "activate", "copy")
+	h.taskrt(binary, "maintenance", "run", "--wait") // at last: what has ended is old by now, and goes
+}
+
+// largePayload: the params of a task that are a blob are there.
+func (h *heritage) largePayload() {
+	h.t.Helper()
 	var large struct {
 		Task struct {
 			Params struct {
@@ -352,8 +473,6 @@ func (h *heritage) goesOn() {
 	if out := h.taskrt(binary, "blob", "get", large.Task.Params.Blob); len(out) < 70_000 {
 		h.t.Errorf("a large payload has %d bytes", len(out))
 	}
-	h.taskrt(binary, "ns", "activate", "copy")
-	h.taskrt(binary, "maintenance", "run", "--wait") // at last: what has ended is old by now, and goes
 }
 
 // goesBack: the version that left the directory takes it back, with what this build has done.

@@ -1,5 +1,5 @@
 // Package e2e tests taskrt as its users meet it: real processes of the real binary, on loopback, with fsync, killed with
-// SIGKILL and stopped with SIGSTOP. Nothing here looks inside: the tests use only HTTP and the command line.
+// SIGKILL and stopped with SIGSTOP. Nothing here looks inside, but into a corpus: the tests use only HTTP and the command line.
 package e2e
 
 import (

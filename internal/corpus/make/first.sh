@@ -1,5 +1,6 @@
 # What a server of the corpus does until it stops in order. Package main runs this with bash -euo pipefail. There are $S, the URL of the server,
-# $LEVEL, $WASM, a directory of modules, $PWD, which is empty, and these commands: taskrt, api METHOD PATH [BODY], refused COMMAND…, crash.
+# $LEVEL, $WASM, a directory of modules, $BACKUPS, one for backups, $SAVES, flags of those, $PWD, which is empty, and these commands: taskrt,
+# api METHOD PATH [BODY], refused COMMAND…, crash.
 
 # Modules, versions, an external behavior.
 taskrt push "$WASM/echo.wasm"
@@ -161,6 +162,22 @@ if (( LEVEL >= 2 )); then
   taskrt token disable-root --token-file new.token
   taskrt token enable-root "${NODE[@]}"
   taskrt audit > /dev/null
+fi
+
+# Members, and the first backups. A newcomer is approved, demoted and removed.
+if (( LEVEL >= 3 )); then
+  taskrt server --id n2 --dir n2 --http 127.0.0.1:0 --raft 127.0.0.1:0 --join "$RAFT" --worker none --cluster-secret "$SECRET" > n2.out 2>&1 &
+  second=$!
+  until taskrt cluster status -o json | grep -q '"id":"n2"'; do sleep 0.2; done
+  taskrt cluster approve n2
+  taskrt cluster demote n2
+  taskrt cluster remove n2 --force
+  ended=0
+  wait $second || ended=$?
+  (( ended == 8 ))
+  # shellcheck disable=SC2086 # flags
+  taskrt snapshot save "$BACKUPS/saved.taskrt" $SAVES
+  taskrt snapshot now --wait
 fi
 
 # A guest is killed, and runs again. One runs when the server stops.

@@ -43,7 +43,7 @@ func (s *server) life(ctx context.Context, script string) error {
 	cmd := leash.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", prelude+string(text))
 	cmd.Dir = filepath.Join(s.dir, "life")
 	cmd.Env = append(append(os.Environ(), s.connect()...), "S="+s.url, fmt.Sprint("LEVEL=", s.d.Level), "WASM="+s.m.wasm, "SECRET="+s.secret(),
-		"RAFT="+s.raft, fmt.Sprint("SERVER=", s.cmd.Process.Pid), "PATH="+bin+":"+os.Getenv("PATH"))
+		"RAFT="+s.raft, "BACKUPS="+filepath.Join(s.dir, corpus.BackupsDir), "SAVES="+s.saves(), fmt.Sprint("SERVER=", s.cmd.Process.Pid), "PATH="+bin+":"+os.Getenv("PATH"))
 	said, err := os.Create(filepath.Join(s.dir, "life", "said")) // a file: a pipe would be held open by what a script leaves behind
 	if err != nil {
 		return err

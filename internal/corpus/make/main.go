@@ -2,6 +2,8 @@
 // of work, kills them, and packs their directories and what they exported (SPEC C9).
 //
 //	go run ./internal/corpus/make -version VERSION -commit COMMIT -out internal/corpus/testdata
+//
+// With -exe instead of -commit it does the same with a binary of this very tree: so tests try the step before a release needs it.
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -35,15 +38,16 @@ const maxBytes = 1 << 20
 func main() {
 	version := flag.String("version", "", "the version, as its binary says it")
 	commit := flag.String("commit", "", "full hash of the commit that the version is")
+	exe := flag.String("exe", "", "binary of this tree, instead of -commit")
 	out := flag.String("out", "", "directory in which the version has a directory; what is there is replaced")
-	wasm := flag.String("wasm", "testdata/wasm", "directory of the guests")
+	root := flag.String("root", ".", "directory of the repository")
 	flag.Parse()
 	runtime.LockOSThread() // the children die with the thread that started them
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := run(ctx, *version, *commit, *out, *wasm); err != nil {
+	if err := run(ctx, source{*version, *commit, *exe, *root}, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "corpus:", err)
 		os.Exit(1)
 	}
@@ -55,11 +59,46 @@ type maker struct {
 	files          map[string][]byte
 }
 
-func run(ctx context.Context, version, commit, out, wasm string) error {
-	if version == "" || commit == "" || out == "" {
-		return errors.New("-version, -commit and -out are required")
+// source is where a version comes from.
+type source struct{ version, commit, exe, root string }
+
+// build writes the binary of the version, and says how many commands of the log it knows.
+func (s *source) build(ctx context.Context, exe string) (commands int, err error) {
+	var list []byte // of the commands
+	if s.commit == "" {
+		text, err := os.ReadFile(s.exe)
+		if err != nil {
+			return 0, err
+		}
+		if err := os.WriteFile(exe, text, 0o700); err != nil { //nolint:gosec // a program is executable
+			return 0, err
+		}
+		if list, err = os.ReadFile(filepath.Join(s.root, "task", "command.go")); err != nil {
+			return 0, err
+		}
+	} else {
+		if err := built.Commit(s.root, s.commit, exe); err != nil {
+			return 0, err
+		}
+		if list, err = leash.CommandContext(ctx, "git", "-C", s.root, "show", s.commit+":task/command.go").Output(); err != nil {
+			return 0, fmt.Errorf("the commands of %s: %w", s.commit, err)
+		}
 	}
-	wasm, err := filepath.Abs(wasm)
+	said, err := leash.CommandContext(ctx, exe, "version").Output()
+	if err != nil {
+		return 0, fmt.Errorf("version: %w", err)
+	}
+	if words := strings.Fields(string(said)); len(words) < 2 || words[1] != s.version {
+		return 0, fmt.Errorf("the binary of %s%s is not %s: it says %q", s.commit, s.exe, s.version, said)
+	}
+	return strings.Count(string(list), "\n\t_ Command = "), nil
+}
+
+func run(ctx context.Context, from source, out string) error {
+	if from.version == "" || (from.commit == "") == (from.exe == "") || out == "" {
+		return errors.New("-version, -out, and -commit or -exe are required")
+	}
+	root, err := filepath.Abs(from.root)
 	if err != nil {
 		return err
 	}
@@ -68,38 +107,37 @@ func run(ctx context.Context, version, commit, out, wasm string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	m := &maker{exe: filepath.Join(dir, "taskrt"), wasm: wasm, dir: dir, files: map[string][]byte{}}
-	if err := built.Commit(".", commit, m.exe); err != nil {
+	m := &maker{exe: filepath.Join(dir, "taskrt"), wasm: filepath.Join(root, "testdata", "wasm"), dir: dir, files: map[string][]byte{}}
+	v := corpus.Version{Version: from.version, Commit: from.commit}
+	if v.Commands, err = from.build(ctx, m.exe); err != nil {
 		return err
 	}
-	said, err := leash.CommandContext(ctx, m.exe, "version").Output()
-	if err != nil {
-		return fmt.Errorf("version: %w", err)
-	}
-	if words := strings.Fields(string(said)); len(words) < 2 || words[1] != version {
-		return fmt.Errorf("the binary of %s is not %s: it says %q", commit, version, said)
-	}
-	v := corpus.Version{Version: version, Commit: commit}
-	source, err := leash.CommandContext(ctx, "git", "show", commit+":task/command.go").Output()
-	if err != nil {
-		return fmt.Errorf("the commands of %s: %w", commit, err)
-	}
-	v.Commands = strings.Count(string(source), "\n\t_ Command = ")
 	highest, err := m.highestLevel(ctx)
 	if err != nil {
 		return fmt.Errorf("highest level: %w", err)
 	}
-	for _, level := range slices.Compact([]uint64{1, highest}) { // a cluster is founded with the highest, or held at the first
+	for _, d := range directories(highest) {
+		fmt.Println(v.Version, d.Name)
+		if err := m.live(ctx, &d); err != nil {
+			return fmt.Errorf("%s: %w", d.Name, err)
+		}
+		v.Directories = append(v.Directories, d)
+	}
+	return m.write(v, filepath.Join(out, from.version))
+}
+
+// directories are those that a version leaves: a cluster is founded with its highest level, or held at the first, and may be recovered.
+func directories(highest uint64) (all []corpus.Directory) {
+	for _, level := range slices.Compact([]uint64{1, highest}) {
 		for _, store := range []string{"bolt", "wal"} {
-			d := corpus.Directory{Name: fmt.Sprintf("%s-level-%d", store, level), Store: store, Level: level}
-			fmt.Println(v.Version, d.Name)
-			if err := m.live(ctx, &d); err != nil {
-				return fmt.Errorf("%s: %w", d.Name, err)
-			}
-			v.Directories = append(v.Directories, d)
+			all = append(all, corpus.Directory{Name: fmt.Sprintf("%s-level-%d", store, level), Store: store, Level: level})
 		}
 	}
-	return m.write(v, filepath.Join(out, version))
+	if d := all[len(all)-1]; d.Saved() { // it has the command that recovers
+		d.Name, d.Recovered = d.Name+"-recovered", true
+		all = append(all, d)
+	}
+	return all
 }
 
 // write replaces the directory out.
@@ -161,6 +199,11 @@ func (m *maker) live(ctx context.Context, d *corpus.Directory) error {
 	if err := s.stop(ctx); err != nil {
 		return err
 	}
+	if d.Recovered {
+		if err := s.recover(ctx); err != nil {
+			return err
+		}
+	}
 	s.ttl = "10m" // no renewals while the digest is read, and the sessions are there when the next build starts
 	if err := s.start(ctx); err != nil {
 		return err
@@ -186,15 +229,26 @@ func (m *maker) live(ctx context.Context, d *corpus.Directory) error {
 		return err
 	}
 	s.kill()
-	packed, err := corpus.Pack(s.dir, func(name string) bool {
-		return name == "life" || name == "log" || strings.HasPrefix(name, corpus.DataDir+"/") && strings.HasSuffix(name, "wasm-cache")
-	})
+	if err := errors.Join(lastEntry(s.dir, d), s.noteBackups(ctx, d)); err != nil {
+		return err
+	}
+	packed, err := corpus.Pack(s.dir, leftOut)
 	if err != nil {
 		return err
 	}
 	d.Packed = corpus.Sum(packed)
 	m.files[d.PackedFile()] = packed
-	return lastEntry(s.dir, d)
+	return nil
+}
+
+// leftOut are the files in a server's directory that are not packed: the life's own, native code, and what tells a copy of a worker's directory from
+// the original. Nobody has a word for a worker's directory that was moved: its session would have to end first.
+func leftOut(name string) bool {
+	switch path.Base(name) {
+	case "wasm-cache", "secret.of":
+		return true
+	}
+	return name == "life" || name == "log"
 }
 
 func compress(text []byte) ([]byte, error) {

@@ -17,3 +17,9 @@ taskrt submit echo --namespace shop --id last --wait
 if (( LEVEL >= 2 )); then
   taskrt token create second --role read,submit --namespace default > second.token
 fi
+if (( LEVEL >= 3 )); then
+  rm "$BACKUPS/saved.taskrt"
+  # shellcheck disable=SC2086 # flags
+  taskrt snapshot save "$BACKUPS/saved.taskrt" $SAVES
+  taskrt snapshot now --wait
+fi

@@ -31,6 +31,7 @@ type server struct {
 	dir, ttl  string
 	http, url string
 	raft      string
+	recipient string // of what is encrypted
 	maintain  bool
 	cmd       *exec.Cmd
 	gone      chan struct{}
@@ -73,6 +74,9 @@ func (m *maker) server(ctx context.Context, dir string, d *corpus.Directory, mai
 			}
 		}
 	}
+	if err := s.prepareBackups(); err != nil {
+		return nil, err
+	}
 	return s, s.start(ctx)
 }
 
@@ -97,6 +101,7 @@ func (s *server) start(ctx context.Context) error {
 	if s.maintain {
 		args = append(args, "--maintenance-grace", "1ms", "--maintenance-grace-for-tests")
 	}
+	args = append(args, s.backupFlags()...)
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
