@@ -94,8 +94,13 @@ const (
 	CodeRunNotFound       = "run_not_found"
 )
 
-// overloadedRetryMS is how long Retry-After says to wait if the error does not say it.
-const overloadedRetryMS = 1000
+// soonMS is how long Retry-After says to wait if the error does not say it: an election takes about as long.
+const soonMS = 1000
+
+// passes reports whether an error passes by itself, and nothing was done (SPEC H3): with outcome_unknown a second request may do it twice.
+func (e *Error) passes() bool {
+	return e.Status == http.StatusTooManyRequests || e.Code == CodeNoLeader || e.Code == CodeNotReady || e.Code == CodeIssuerAway
+}
 
 // Complete returns a copy of the error in which missing values of status, title and retry_after_ms are filled in, by the
 // registry.
@@ -107,20 +112,15 @@ func (e *Error) Complete() *Error {
 	if c.Title == "" {
 		c.Title = http.StatusText(c.Status)
 	}
-	if c.Status == http.StatusTooManyRequests && c.RetryMS == 0 {
-		c.RetryMS = overloadedRetryMS
+	if c.RetryMS == 0 && c.passes() {
+		c.RetryMS = soonMS
 	}
 	return &c
 }
 
-// NewError makes an error of a known code; the status comes from the registry.
+// NewError makes an error of a known code; the rest comes from the registry.
 func NewError(code, format string, args ...any) *Error {
-	e := &Error{Code: code, Status: StatusOf(code), Detail: fmt.Sprintf(format, args...)}
-	e.Title = http.StatusText(e.Status)
-	if code == CodeOverloaded {
-		e.RetryMS = overloadedRetryMS
-	}
-	return e
+	return (&Error{Code: code, Detail: fmt.Sprintf(format, args...)}).Complete()
 }
 
 // FieldError makes an error that names the field of the request that is wrong.

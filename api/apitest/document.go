@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -18,7 +19,7 @@ import (
 )
 
 // Document is a RoundTripper that checks against /openapi.json what passes: every request that is accepted, and every answer
-// with its status, media type and fields. Fields that the document does not have are wrong, too.
+// with its status, media type and fields, and that what was created has a path. Fields that the document does not have are wrong, too.
 type Document struct {
 	// Hostile says that the requests are meant to be wrong. Then accepted requests are not checked: the document is stricter
 	// than the TaskStore's clients (SPEC X2), and knows nothing of wrong elements of a batch, each of which has an answer of
@@ -178,6 +179,9 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 	case !known && (media != "" || len(contents) > 0):
 		c.fail("%s: answers %d as %q", d.name, res.StatusCode, media)
 	}
+	if res.StatusCode == http.StatusCreated && req.Method == http.MethodPost && !c.leads(res.Header.Get("Location")) {
+		c.fail("%s: what was created is not at %q", d.name, res.Header.Get("Location"))
+	}
 	if d.request != nil && res.StatusCode < 300 && len(sent) > 0 && !c.Hostile {
 		if err := validate(d.request, sent); err != nil {
 			c.fail("%s: accepts %.300s: %v", d.name, sent, err)
@@ -196,6 +200,14 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 		c.fail("%s: answers %d %.300s: %v", d.name, res.StatusCode, got, err)
 	}
 	return res, nil
+}
+
+// leads reports whether the document has a path at which one can get something.
+func (c *Document) leads(location string) bool {
+	u, err := url.Parse(location)
+	return err == nil && slices.ContainsFunc(c.operations, func(d *documented) bool {
+		return d.matches(&http.Request{Method: http.MethodGet, URL: u})
+	})
 }
 
 // matches reports whether the request is for the operation. Only names of groups may have "." as a part of a path.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/server/location"
 )
 
 // writeTimeout bounds how long a client may take to read an answer, or one element of a long one.
@@ -19,6 +20,7 @@ const writeTimeout = 60 * time.Second
 // answer writes a value, with the index that the Service has set in meta.
 func (h *handler) answer(w http.ResponseWriter, status int, meta *api.Meta, v any) error {
 	setIndexHeader(w, meta)
+	location.Set(w.Header(), status, v)
 	h.write(w, status, codec.JSONMedia, v)
 	return nil
 }
@@ -115,14 +117,6 @@ func writeList[T any](w http.ResponseWriter, meta *api.Meta, name string, elemen
 		return fmt.Errorf("write answer: %w", err)
 	}
 	return nil
-}
-
-// cursorAfter returns what stands behind the list of a page.
-func cursorAfter(cursor string) []byte {
-	if cursor == "" {
-		return nil
-	}
-	return append([]byte(`,"cursor":`), codec.Encode(cursor)...)
 }
 
 func notNil[T any](s []T) []T {

@@ -181,7 +181,11 @@ func TestNoMetrics(t *testing.T) {
 func TestSubmitOverHTTP(t *testing.T) {
 	s := newServer(t, server.Config{})
 	a := s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok","id":"abc","params":{"x": "<&>"}}`)
-	if a.status != 201 || !strings.Contains(a.body, `"params":{"x":"<&>"}`) || a.header.Get("Taskrt-Index") == "" {
+	if a.status != 201 || !strings.Contains(a.body, `"params":{"x":"<&>"}`) || a.header.Get("Taskrt-Index") == "" || a.header.Get("Location") != "/v1/tasks/abc" {
+		t.Errorf("created: %d %v %s", a.status, a.header, a.body)
+	}
+	a = s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok","id":"short"}`, "Prefer", "return=minimal")
+	if a.status != 201 || a.header.Get("Location") != "/v1/tasks/short" {
 		t.Errorf("created: %d %v %s", a.status, a.header, a.body)
 	}
 	a = s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok","id":"abc","params":{ "x":"<&>" }}`, "Content-Type", "Application/JSON; charset=UTF-8")
@@ -401,6 +405,14 @@ func (b *broken) Modules(context.Context, string) ([]api.Module, error) {
 	return nil, fmt.Errorf("wrapped: %w", &api.Error{Code: "overloaded", Detail: "later"})
 }
 
+func (b *broken) Workers(context.Context) ([]api.Worker, error) {
+	return nil, api.NewError(api.CodeNoLeader, "an election is on")
+}
+
+func (b *broken) Maintenance(context.Context) (*api.MaintenanceInfo, error) {
+	return nil, api.NewError(api.CodeOutcomeUnknown, "the leader went")
+}
+
 func (b *broken) Task(ctx context.Context, _, _ string, _ api.GetOptions) (*api.Task, error) {
 	b.started <- struct{}{}
 	select {
@@ -431,6 +443,16 @@ func TestBrokenService(t *testing.T) {
 	s.want(a, 429, "overloaded", "")
 	if a.header.Get("Retry-After") != "1" || a.problem.RetryMS != 1000 || !strings.Contains(a.body, `"retry_after_ms":1000`) {
 		t.Errorf("Retry-After %q, %+v", a.header.Get("Retry-After"), a.problem)
+	}
+	a = s.do("GET", "/v1/workers", "")
+	s.want(a, 503, "no_leader", "")
+	if a.header.Get("Retry-After") != "1" || a.problem.RetryMS != 1000 {
+		t.Errorf("Retry-After %q, %+v: nothing was done, and it passes by itself", a.header.Get("Retry-After"), a.problem)
+	}
+	a = s.do("GET", "/v1/maintenance", "")
+	s.want(a, 503, "outcome_unknown", "")
+	if a.header.Get("Retry-After") != "" {
+		t.Errorf("Retry-After %q invites to do it twice", a.header.Get("Retry-After"))
 	}
 	if a := s.do("GET", "/healthz", ""); a.status != 200 {
 		t.Errorf("after all that: %d", a.status)

@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
 	"github.com/taskrt/taskrt/api/internal/schemas"
+	"github.com/taskrt/taskrt/api/server/location"
 )
 
 // These are the parts of an OpenAPI 3.1 document that this one has. The names and their meanings are from
@@ -144,9 +145,11 @@ func (s describer) operation(r *route) *operation {
 		o.Body = &requestBody{Required: !r.bodyOptional, Content: s.contents(r.body, true)}
 	}
 	for _, a := range r.answers {
-		o.Responses[strconv.Itoa(a.status)] = &response{
-			Description: a.doc, Headers: map[string]header{codec.IndexHeader: indexDoc, codec.ClusterHeader: clusterDoc}, Content: s.contents(a.body, false),
+		headers := map[string]header{codec.IndexHeader: indexDoc, codec.ClusterHeader: clusterDoc}
+		if a.status == http.StatusCreated && r.method == http.MethodPost {
+			headers[location.Header] = header{"The path of what was created.", &jsonschema.Schema{Type: "string"}}
 		}
+		o.Responses[strconv.Itoa(a.status)] = &response{Description: a.doc, Headers: headers, Content: s.contents(a.body, false)}
 	}
 	for status, codes := range byStatus(r.errorsOf()) {
 		o.Responses[strconv.Itoa(status)] = s.problem(status, codes, r.problem)
@@ -232,8 +235,8 @@ func (s describer) problem(status int, may []api.CodeEntry, more any) *response 
 		Description: strings.TrimSpace(doc.String()),
 		Content:     map[string]content{codec.ProblemMedia: {&jsonschema.Schema{AllOf: all}}},
 	}
-	if status == http.StatusTooManyRequests {
-		res.Headers = map[string]header{"Retry-After": {"Seconds.", &jsonschema.Schema{Type: "integer"}}}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		res.Headers = map[string]header{"Retry-After": {"Seconds; absent if nobody knows whether the request was done.", &jsonschema.Schema{Type: "integer"}}}
 	}
 	return res
 }

@@ -72,7 +72,7 @@ func (h *handler) listOperations(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return answerList(w, meta, "operations", slices.Values(reply.Operations), cursorAfter(reply.Cursor))
+	return answerList(w, meta, "operations", slices.Values(reply.Operations), codec.CursorAfter(reply.Cursor))
 }
 
 // listPartitions is GET /v1/operations/{id}/partitions.
@@ -88,7 +88,7 @@ func (h *handler) listPartitions(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), cursorAfter(reply.Cursor))
+	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), codec.CursorAfter(reply.Cursor))
 }
 
 // changeOperation is POST /v1/operations/{id}/cancel and …/retry (SPEC O3).

@@ -54,7 +54,7 @@ func (h *handler) listTasks(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), cursorAfter(reply.Cursor))
+	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), codec.CursorAfter(reply.Cursor))
 }
 
 // cancelTask is POST /v1/tasks/{id}/cancel. It answers 200 if the cancel is done, 202 if the worker is being told (SPEC H1,

@@ -123,3 +123,11 @@ func (a *answerReader) raw(to *json.RawMessage) bool {
 	*to = bytes.Clone(a.Since(from))
 	return true
 }
+
+// CursorAfter returns what stands behind the list of a page.
+func CursorAfter(cursor string) []byte {
+	if cursor == "" {
+		return nil
+	}
+	return append([]byte(`,"cursor":`), Encode(cursor)...)
+}
