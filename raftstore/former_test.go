@@ -94,8 +94,13 @@ func outlives(t *testing.T, c *cluster, d *corpus.Directory, dir string, former 
 	c.stop(m)
 	behind := false
 	m.change = func(c *Config) { former(c); behind = c.KnownLevel < task.KnownLevel }
-	if _, err := c.tryStart(m, 1); behind == (err == nil) || behind && !strings.Contains(err.Error(), "level") {
+	switch _, err := c.tryStart(m, 1); {
+	case behind && (err == nil || !strings.Contains(err.Error(), "level")):
 		t.Errorf("the former build starts on the directory: %v", err)
+	case !behind && err != nil:
+		t.Error(err)
+	case !behind:
+		c.stop(m)
 	}
 	m.change = nil
 	c.start(m, 1)
