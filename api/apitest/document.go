@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,7 @@ type documented struct {
 	path         *regexp.Regexp
 	request      *jsonschema.Schema                    // of a JSON body; nil if the operation takes none
 	statuses     map[int]map[string]*jsonschema.Schema // by media type; nil: not JSON
+	codes        []any                                 // that its errors may have
 	met          bool
 }
 
@@ -62,6 +64,11 @@ func NewDocument(t *testing.T, url string) *Document {
 			closeObject(c)
 		}
 	}
+	for _, r := range doc["components"].(map[string]any)["responses"].(map[string]any) {
+		for _, form := range r.(map[string]any)["content"].(map[string]any) {
+			form.(map[string]any)["schema"].(map[string]any)["unevaluatedProperties"] = false
+		}
+	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	if err := compiler.AddResource("openapi.json", doc); err != nil {
@@ -69,7 +76,7 @@ func NewDocument(t *testing.T, url string) *Document {
 	}
 	for path, methods := range doc["paths"].(map[string]any) {
 		for method, o := range methods.(map[string]any) {
-			c.operations = append(c.operations, newDocumented(t, compiler, path, method, o.(map[string]any)))
+			c.operations = append(c.operations, newDocumented(t, compiler, doc, path, method, o.(map[string]any)))
 		}
 	}
 	return c
@@ -90,11 +97,11 @@ func closeObject(schema any) {
 	}
 }
 
-func newDocumented(t *testing.T, compiler *jsonschema.Compiler, path, method string, o map[string]any) *documented {
+func newDocumented(t *testing.T, compiler *jsonschema.Compiler, doc map[string]any, path, method string, o map[string]any) *documented {
 	t.Helper()
 	at := func(parts ...string) *jsonschema.Schema {
-		pointer := "openapi.json#/paths"
-		for _, p := range append([]string{path, method}, parts...) {
+		pointer := "openapi.json#"
+		for _, p := range parts {
 			pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(p)
 		}
 		s, err := compiler.Compile(pointer)
@@ -112,8 +119,9 @@ func newDocumented(t *testing.T, compiler *jsonschema.Compiler, path, method str
 		method: strings.ToUpper(method), name: o["operationId"].(string), path: regexp.MustCompile("^" + quoted + "$"),
 		statuses: map[int]map[string]*jsonschema.Schema{},
 	}
+	d.codes, _ = o["x-error-codes"].([]any)
 	if body, ok := o["requestBody"].(map[string]any); ok && body["content"].(map[string]any)["application/json"] != nil {
-		d.request = at("requestBody", "content", "application/json", "schema")
+		d.request = at("paths", path, method, "requestBody", "content", "application/json", "schema")
 	}
 	for status, r := range o["responses"].(map[string]any) {
 		n := 0
@@ -121,14 +129,16 @@ func newDocumented(t *testing.T, compiler *jsonschema.Compiler, path, method str
 			t.Fatal(err)
 		}
 		d.statuses[n] = map[string]*jsonschema.Schema{}
+		place := []string{"paths", path, method, "responses", status}
+		if ref, ok := r.(map[string]any)["$ref"].(string); ok {
+			name := strings.TrimPrefix(ref, "#/components/responses/")
+			place, r = []string{"components", "responses", name}, doc["components"].(map[string]any)["responses"].(map[string]any)[name]
+		}
 		content, _ := r.(map[string]any)["content"].(map[string]any)
-		for media, form := range content {
+		for media := range content {
 			d.statuses[n][media] = nil
-			if n >= 400 {
-				form.(map[string]any)["schema"].(map[string]any)["unevaluatedProperties"] = false
-			}
 			if strings.HasSuffix(media, "json") && media != "application/x-ndjson" { // the latter is lines, each of which is JSON
-				d.statuses[n][media] = at("responses", status, "content", media, "schema")
+				d.statuses[n][media] = at(append(place, "content", media, "schema")...)
 			}
 		}
 	}
@@ -199,6 +209,9 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := validate(schema, got); err != nil {
 		c.fail("%s: answers %d %.300s: %v", d.name, res.StatusCode, got, err)
 	}
+	if code := codeOf(got); res.StatusCode >= 400 && !slices.Contains(d.codes, any(code)) {
+		c.fail("%s: answers %d with the code %s", d.name, res.StatusCode, code)
+	}
 	return res, nil
 }
 
@@ -208,6 +221,13 @@ func (c *Document) leads(location string) bool {
 	return err == nil && slices.ContainsFunc(c.operations, func(d *documented) bool {
 		return d.matches(&http.Request{Method: http.MethodGet, URL: u})
 	})
+}
+
+// codeOf returns the code of a problem.
+func codeOf(text []byte) string {
+	var p struct{ Code string }
+	_ = json.Unmarshal(text, &p) // the schema has looked at it
+	return p.Code
 }
 
 // matches reports whether the request is for the operation. Only names of groups may have "." as a part of a path.

@@ -40,6 +40,8 @@ type attackable struct {
 }
 
 type docParameter struct {
+	Ref string `json:"$ref"`
+
 	Name, In string
 	Required bool
 	Schema   *shape
@@ -69,7 +71,10 @@ func NewHostile(document []byte, seed uint64) (*Hostile, error) {
 				Content map[string]struct{ Schema *shape }
 			}
 		}
-		Components struct{ Schemas map[string]json.RawMessage }
+		Components struct {
+			Schemas    map[string]json.RawMessage
+			Parameters map[string]docParameter
+		}
 	}
 	if err := json.Unmarshal(document, &d); err != nil {
 		return nil, err
@@ -85,6 +90,11 @@ func NewHostile(document []byte, seed uint64) (*Hostile, error) {
 	for path, methods := range d.Paths {
 		for method, o := range methods {
 			a := &attackable{id: o.OperationID, method: strings.ToUpper(method), path: path, parameters: o.Parameters, bodies: map[string]*shape{}}
+			for i, p := range a.parameters {
+				if p.Ref != "" {
+					a.parameters[i] = d.Components.Parameters[strings.TrimPrefix(p.Ref, "#/components/parameters/")]
+				}
+			}
 			for media, c := range o.RequestBody.Content {
 				a.bodies[media] = c.Schema
 				a.media = append(a.media, media)

@@ -6,6 +6,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/internal/schemas"
 	"github.com/taskrt/taskrt/task/access"
 )
 
@@ -30,7 +31,7 @@ func operationRoutes() []route {
 		{
 			method: get, path: "/v1/operations", id: "listOperations", needs: in(auth.SeeTasks), summary: "List operations in order of creation.", serve: (*handler).listOperations,
 			query: []param{
-				namespaceParam, {name: "status", values: []string{"RUNNING", "COMPLETING", "SUCCESS", "FAILURE"}}, {name: "behavior", doc: "The behavior's name."},
+				namespaceParam, {name: "status", values: schemas.Words("OperationStatus")}, {name: "behavior", doc: "The behavior's name."},
 				{name: "target", doc: "What it runs on."}, limit, cursor, staleParam, minIndexParam,
 			},
 			answers: []success{ok(api.OperationsReply{})}, errors: namespaceErrors,
@@ -68,7 +69,7 @@ func operationRoutes() []route {
 			method: get, path: "/v1/operations/{id}/partitions", id: "listPartitions", needs: in(auth.SeeTasks), serve: (*handler).listPartitions,
 			summary: "List the tasks of its partitions, in order; those not made yet are left out.",
 			query: []param{
-				namespaceParam, {name: "status", values: []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}}, limit, cursor,
+				namespaceParam, {name: "status", values: schemas.Words("TaskStatus")}, limit, cursor,
 			},
 			answers: []success{ok(api.ListReply{})}, errors: operationErrors,
 		},

@@ -6,6 +6,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/internal/schemas"
 	"github.com/taskrt/taskrt/task/access"
 )
 
@@ -42,7 +43,7 @@ func taskRoutes() []route {
 			method: get, path: "/v1/tasks", id: "listTasks", needs: in(auth.SeeTasks), summary: "List tasks in order of creation.", serve: (*handler).listTasks,
 			query: []param{
 				namespaceParam,
-				{name: "status", values: []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}, doc: "Several: any of them.", repeat: true},
+				{name: "status", values: schemas.Words("TaskStatus"), doc: "Several: any of them.", repeat: true},
 				{name: "behavior", doc: "The behavior's name."},
 				{name: "parent", doc: "ID of the operation that they belong to, or of the task that submitted them."},
 				{name: "label", doc: "name=value; several: all of them.", repeat: true},

@@ -6,6 +6,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/internal/schemas"
 )
 
 // watchRoutes are the routes that wait for changes of many tasks (SPEC W2, W3).
@@ -25,7 +26,7 @@ func watchRoutes() []route {
 				{name: "behavior", doc: "The behavior's name."},
 				{name: "id", doc: "Only these tasks.", repeat: true},
 				{name: "parent", doc: "ID of the operation that they belong to, or of the task that submitted them."},
-				{name: "status", doc: "After the change; of a removed record: before.", values: []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}},
+				{name: "status", doc: "After the change; of a removed record: before.", values: schemas.Words("TaskStatus")},
 			},
 			header: []param{{name: codec.LastEventID, kind: numberParam, doc: "Go on after the event with this id; 0: begin with reset and the present state."}},
 			answers: []success{{http.StatusOK, "The stream.", []media{{name: codec.EventMedia, doc: "" +

@@ -117,7 +117,10 @@ func addDocument(t *testing.T, texts map[string]string) {
 	server.New(nil, server.Config{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "http://localhost/openapi.json", nil))
 	var d struct {
 		Paths map[string]map[string]struct {
-			Parameters []struct{ Name string }
+			Parameters []struct {
+				Ref  string `json:"$ref"`
+				Name string
+			}
 		}
 	}
 	if err := json.Unmarshal(rec.Body.Bytes(), &d); err != nil || len(d.Paths) < 20 {
@@ -128,7 +131,7 @@ func addDocument(t *testing.T, texts map[string]string) {
 		for method, route := range methods {
 			routes.WriteString(strings.ToUpper(method) + " " + path)
 			for _, p := range route.Parameters {
-				routes.WriteString(" " + p.Name)
+				routes.WriteString(" " + p.Name + p.Ref[strings.LastIndex(p.Ref, ".")+1:])
 			}
 			routes.WriteString("\n")
 		}

@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"api/client":          {"api", "api/auth", "api/internal/codec", "api/membership", "api/snapshot"},
 	"api/internal/codec":  {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":   {},
-	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location"},
+	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location"},
 	"api/server/location": {"api", "api/auth", "api/internal/codec"},
 	"api/server/stream":   {"api", "api/internal/codec"},
 	"api/server/paced":    {},
@@ -115,7 +115,8 @@ var arrows = map[string][]string{
 	"runtime/meter/effort":   {},
 	"runtime/wasmbin/shapes": {},
 
-	"api/internal/schemas": {"api", "api/auth", "api/internal/codec", "api/membership", "api/snapshot"},
+	"api/internal/openapi": {".", "api", "api/internal/codec", "api/internal/schemas"},
+	"api/internal/schemas": {"api", "api/auth", "api/internal/codec", "api/membership", "api/snapshot", "task", "task/access", "task/roster"},
 	"node/access":          {"api", "api/auth", "task/access", "trust"},
 	"node/schemas":         {"api", "runtime/manifest", "task"},
 	"node/audit":           {"api", "api/auth", "task", "task/audit"},
@@ -281,6 +282,7 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/contexts": {"golang.org/x/sys"},
 	"cmd/taskrt/internal/reach":    {"github.com/urfave/cli/v2"},
 
+	"api/internal/openapi": {"github.com/google/jsonschema-go"},
 	"api/internal/schemas": {"github.com/google/jsonschema-go"},
 	"node/access":          {"golang.org/x/time"},
 	"node/signin":          {"github.com/coreos/go-oidc/v3", "golang.org/x/time"},

@@ -2,6 +2,7 @@
 package schemas
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -31,17 +32,21 @@ type Set struct {
 
 // New returns a Set without components.
 func New() *Set {
-	return &Set{
+	s := &Set{
 		Named: map[string]*jsonschema.Schema{}, comments: comments(),
 		known: map[reflect.Type]*jsonschema.Schema{
 			reflect.TypeFor[api.Time]():        Time(),
 			reflect.TypeFor[api.Duration]():    Duration(),
 			reflect.TypeFor[api.Keep]():        keepSchema(),
 			reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
-			reflect.TypeFor[json.RawMessage](): {},
+			reflect.TypeFor[json.RawMessage](): {Description: "Any JSON value."},
 			reflect.TypeFor[api.Partitions]():  partitionsSchema(),
 		},
 	}
+	for _, e := range enums {
+		s.Named[e.Name] = e.schema()
+	}
+	return s
 }
 
 // Time is the schema of api.Time.
@@ -200,9 +205,22 @@ func (s *Set) finish(o *jsonschema.Schema, t reflect.Type) {
 				owner = owner.Elem()
 			}
 		}
+		enumerate(owner.Name()+"."+f.Name, p)
+		wide(p, f.Type)
 		if doc := s.comment(owner.Name() + "." + f.Name); doc != "" {
 			p.Description = doc
 		}
+	}
+}
+
+// wide says of whole numbers that they have 64 bits, as in Go: some generators take 32 otherwise.
+func wide(p *jsonschema.Schema, t reflect.Type) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	switch at := cmp.Or(p.Items, p.AdditionalProperties, p); {
+	case at.Type == "integer" && (t.Kind() == reflect.Int64 || t.Kind() == reflect.Uint64):
+		at.Format = "int64"
 	}
 }
 
