@@ -70,7 +70,7 @@ var memberMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestForgotten$", Why: "C2: a follower would be forgotten during an upgrade"},
 	{Name: "member-founders-unsettled", Dir: "raftstore/change", In: "manager.look", Old: "case votes && x.Vote == roster.Newcomer:", New: "case votes && x.Vote == roster.Held:",
 		Pkg: "./raftstore", Run: "TestEmptyDirectory$", Why: "C2: a voter that lost its disk would wait for an approval"},
-	{Name: "member-names-once", Dir: "raftstore/members", In: "Members.settleOnce", Old: "m.c.Join); err != nil {", New: "m.c.Join); len(join) > 0 {\n\t\t\tm.c.Join = join\n\t\t}\n\t\tif err != nil {",
+	{Name: "member-names-once", Dir: "raftstore/members", In: "Members.settleOnce", Old: "m.c.Join); err != nil {", New: "m.c.Join); len(join) > 0 { m.c.Join = join }; if err != nil {",
 		Pkg: "./raftstore", Run: "TestNamesAreLookedUpAnew$", Why: "C1: nodes that all move at once would not find each other (TestAllMoveUnderLoad shows it, too)"},
 	{Name: "member-waits-for-restart", Dir: "raftstore/members", In: "doubtAfter", Old: "2 * time.Second", New: "2 * time.Hour",
 		Pkg: "./raftstore", Run: "TestRemovedBehindAPartition$", Why: "C2: a removed node would run on, unaware"},
