@@ -1,10 +1,9 @@
 package cmdline
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,35 +46,66 @@ func (l *line) addConfig() error {
 	return nil
 }
 
-// readConfig reads a file of NAME=VALUE lines, which systemd calls an EnvironmentFile. Empty lines and lines that
-// begin with # are skipped; a value may stand in double quotes. A name that belongs to no flag is an error.
+// ownPrefix begins the names of taskrt's variables.
+const ownPrefix = "TASKRT_"
+
+// variableName is what a variable may be called, as systemd has it.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// readConfig reads a file of NAME=VALUE lines in the form of systemd's EnvironmentFile, so that one file can be both. Empty lines and lines
+// that begin with # or ; are skipped, a backslash at the end of a line joins the next one to it, and a value may stand in quotes of either
+// kind. Variables of others are skipped, too. A variable of taskrt that belongs to no flag is an error: it is a slip of the pen.
 func readConfig(file string, known map[string]bool) (map[string]string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
 	values := map[string]string{}
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for n := 1; lines.Scan(); n++ {
-		text := strings.TrimSpace(lines.Text())
-		if text == "" || text[0] == '#' {
+	rest := strings.Split(string(b), "\n")
+	for n := 1; len(rest) > 0; {
+		text, used := joined(rest)
+		at := fmt.Sprintf("%s:%d", file, n)
+		rest, n = rest[used:], n+used
+		if text == "" || text[0] == '#' || text[0] == ';' {
 			continue
 		}
 		name, value, ok := strings.Cut(text, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if !ok || !known[name] {
-			return nil, fmt.Errorf("%s:%d: %q is not NAME=VALUE with the variable of a flag", file, n, name)
-		}
-		if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
-			value = value[1 : len(value)-1]
+		switch {
+		case !ok || !variableName.MatchString(name):
+			return nil, fmt.Errorf("%s: %q is not NAME=VALUE", at, name)
+		case !known[name] && strings.HasPrefix(strings.ToUpper(name), ownPrefix):
+			return nil, fmt.Errorf("%s: %q is the variable of no flag", at, name)
+		case !known[name]:
+			continue
 		}
 		if _, twice := values[name]; twice {
-			return nil, fmt.Errorf("%s:%d: %s is given twice", file, n, name)
+			return nil, fmt.Errorf("%s: %s is given twice", at, name)
 		}
-		values[name] = value
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("--config: %w", err)
+		values[name] = unquoted(value)
 	}
 	return values, nil
+}
+
+// joined is the first line, with the lines that its backslashes join to it; used is how many lines it takes. A comment is not joined.
+func joined(lines []string) (text string, used int) {
+	for used < len(lines) {
+		text += strings.TrimRight(lines[used], " \t\r")
+		used++
+		if comment := strings.IndexAny(strings.TrimSpace(text), "#;") == 0; comment || !strings.HasSuffix(text, `\`) {
+			break
+		}
+		text = strings.TrimSuffix(text, `\`)
+	}
+	return strings.TrimSpace(text), used
+}
+
+// unquoted is a value without the quotes around it.
+func unquoted(value string) string {
+	for _, quote := range []string{`"`, `'`} {
+		if len(value) >= 2 && strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
+			return value[1 : len(value)-1]
+		}
+	}
+	return value
 }
