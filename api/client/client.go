@@ -181,7 +181,8 @@ const (
 
 // do sends a call until it has an answer, and decodes the answer into v unless v is nil.
 func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
-	if key := idempotencyKey(ctx); key != "" && k.method != http.MethodGet {
+	bare := k
+	if key := idempotencyKey(ctx); key != "" && k.method != http.MethodGet && (!k.resend || !isSpare(ctx)) {
 		if err := api.CheckKey(key + k.part); err != nil {
 			return &reply{}, err
 		}
@@ -195,6 +196,10 @@ func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
 	)
 	c.rounds(ctx, c.config.RetryFor+k.wait, func(base *url.URL) (over, answered bool) {
 		r, verdict, err = c.exchange(ctx, base, k)
+		if api.CodeOf(err) == "keys_exhausted" && isSpare(ctx) && !maybe {
+			k = bare
+			r, verdict, err = c.exchange(ctx, base, k)
+		}
 		maybe = maybe || verdict == unknown
 		if ctx.Err() != nil || verdict == unknown && !k.resend {
 			return true, false

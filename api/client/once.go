@@ -5,7 +5,10 @@ import (
 	"strconv"
 )
 
-type clientKey struct{}
+type (
+	clientKey struct{}
+	spareKey  struct{}
+)
 
 // WithIdempotencyKey returns a context under which a call of a Client that changes something is done once. The client sends the
 // key, so it may send a request again whose outcome is unknown (SPEC H4). A key belongs to one request: another request of the
@@ -13,6 +16,14 @@ type clientKey struct{}
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, clientKey{}, key)
 }
+
+// WithSpareKey is WithIdempotencyKey for a key without which the request will do: a request that may be sent again anyway goes without it, and so
+// does any other one if the cluster keeps as many keys as it can.
+func WithSpareKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(WithIdempotencyKey(ctx, key), spareKey{}, true)
+}
+
+func isSpare(ctx context.Context) bool { return ctx.Value(spareKey{}) != nil }
 
 func idempotencyKey(ctx context.Context) string {
 	key, _ := ctx.Value(clientKey{}).(string)

@@ -52,3 +52,32 @@ func TestClientKeysOfParts(t *testing.T) {
 type roundTrip func(r *http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestClientSpareKey: a spare key goes with a request that cannot be sent again otherwise, as long as the cluster keeps keys.
+func TestClientSpareKey(t *testing.T) {
+	var keys []string
+	c, err := client.New(client.Config{URLs: []string{"http://x"}, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		keys = append(keys, r.Header.Get(api.KeyHeader))
+		w := httptest.NewRecorder()
+		if len(keys) == 2 {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusTooManyRequests)
+			fmt.Fprint(w, `{"code":"keys_exhausted"}`)
+			return w.Result(), nil
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"task":{"id":"one"},"outcome":"created"}`)
+		return w.Result(), nil
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range []api.SubmitRequest{{Behavior: "abc"}, {Behavior: "abc"}, {Behavior: "abc", ID: "one"}} {
+		if _, err := c.Submit(client.WithSpareKey(t.Context(), "k"), r); err != nil {
+			t.Errorf("submit %d: %v", i, err)
+		}
+	}
+	if got := strings.Join(keys, ","); got != "k,k,," {
+		t.Errorf("keys %q", got)
+	}
+}
