@@ -1,15 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/whole"
 	"github.com/taskrt/taskrt/internal/terminal"
@@ -36,12 +31,12 @@ func (p *program) blobCommand() *cli.Command {
 }
 
 func blobPut(c *cli.Context, cl *client) error {
-	file, size, err := openUpload(c.Args().First(), cl.stdin)
+	file, size, err := input.Open(c.Args().First(), cl.stdin, api.MaxBlob)
 	if err != nil {
 		return usagef(c, "%w", err)
 	}
 	defer file.Close()
-	stop := show.Sending(cl.stderr, &cl.sent, uploadName(c.Args().First()), size)
+	stop := show.Sending(cl.stderr, &cl.sent, input.Name(c.Args().First()), size)
 	b, err := cl.PutBlob(cl.ctx, api.PutBlobRequest{Body: file, Size: size, Digest: c.String("digest")})
 	stop()
 	if err != nil {
@@ -49,45 +44,6 @@ func blobPut(c *cli.Context, cl *client) error {
 	}
 	return cl.print(func(w *terminal.Table) { w.Row(b.Digest) })
 }
-
-// openUpload opens a file so that it can be sent again. A file that cannot seek, such as standard input, is read
-// first, up to the limit.
-func openUpload(name string, stdin io.Reader) (file io.ReadCloser, size int64, err error) {
-	in := io.NopCloser(stdin)
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, 0, err
-		}
-		fi, err := f.Stat()
-		switch {
-		case err != nil:
-			return nil, 0, errors.Join(err, f.Close())
-		case fi.Mode().IsRegular():
-			return f, fi.Size(), nil
-		}
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, api.MaxBlob+1))
-	if err = errors.Join(err, in.Close()); err != nil {
-		return nil, 0, err
-	}
-	return seekable{bytes.NewReader(data)}, int64(len(data)), nil
-}
-
-// uploadName is the name under which a file is sent.
-func uploadName(name string) string {
-	if name == "-" {
-		return "standard input"
-	}
-	return filepath.Base(name)
-}
-
-// seekable is a file in memory.
-type seekable struct{ *bytes.Reader }
-
-// Close implements io.Closer.
-func (seekable) Close() error { return nil }
 
 func blobGet(c *cli.Context, cl *client) error {
 	if cl.json {

@@ -12,6 +12,7 @@ import (
 	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/reach"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -26,6 +27,7 @@ type client struct {
 	meta      *api.Meta
 	json      bool
 	namespace string
+	files     show.Files   // nil: results that are blobs are shown as references
 	sent      atomic.Int64 // bytes of the body that is on its way; see show.Sending
 }
 
@@ -47,6 +49,9 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 			return usagef(c, "--server: %w", err)
 		}
 		defer cl.Close()
+		if !c.Bool("raw-ref") {
+			cl.files = cl.Client
+		}
 		cl.ctx, cl.meta = api.WithMeta(c.Context)
 		return to.Explain(do(c, cl))
 	}
@@ -98,7 +103,7 @@ func readLogSettings(c *cli.Context, level string) (s guests.LogSettings, err er
 	if err := s.Level.UnmarshalText([]byte(level)); err != nil {
 		return s, usagef(c, "--log-level must be debug, info, warn or error, not %q", level)
 	}
-	switch f := c.String("log-format"); f {
+	switch f := lower(c, "log-format"); f {
 	case "text":
 	case "json":
 		s.JSON = true

@@ -46,7 +46,7 @@ func durationFlag(command, name, value, usage string) cli.Flag {
 // rootFlags are known to every command.
 func rootFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "config", Usage: "file of NAME=VALUE lines with TASKRT_… variables", EnvVars: []string{envName("", "config")}},
+		&cli.StringFlag{Name: "config", Usage: "file of NAME=VALUE lines with TASKRT_… variables, as systemd's EnvironmentFile; other variables are skipped", EnvVars: []string{envName("", "config")}},
 		stringFlag("", "log-level", "info", "debug, info, warn or error; dev says only errors unless told"),
 		stringFlag("", "log-format", "text", "text or json; the log goes to standard error"),
 	}
@@ -81,6 +81,22 @@ func outputFlag() cli.Flag {
 	return stringFlag("", "output", "table", "table for people, json for programs: exactly the API's JSON", "o")
 }
 
+// rawRefFlag is the flag of commands that print a result.
+func rawRefFlag() cli.Flag {
+	return boolFlag("", "raw-ref", "print the reference of a result that is a blob, not its content")
+}
+
+// lower and upper are the value of a flag that has one of a few words, in any case.
+func lower(c *cli.Context, name string) string { return strings.ToLower(c.String(name)) }
+func upper(c *cli.Context, name string) string { return strings.ToUpper(c.String(name)) }
+
+func uppers(words []string) []string {
+	for i := range words {
+		words[i] = strings.ToUpper(words[i])
+	}
+	return words
+}
+
 // durationOf parses a duration flag; 0 if it is empty.
 func durationOf(c *cli.Context, name string) (d api.Duration, err error) {
 	s := c.String(name)
@@ -104,7 +120,7 @@ func waitTimeout(c *cli.Context) (api.Duration, error) {
 
 // wantsJSON reads -o.
 func wantsJSON(c *cli.Context) (bool, error) {
-	switch o := c.String("output"); o {
+	switch o := lower(c, "output"); o {
 	case "table":
 		return false, nil
 	case "json":

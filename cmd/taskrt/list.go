@@ -25,7 +25,7 @@ func (p *program) listCommand() *cli.Command {
 
 func list(c *cli.Context, cl *client) error {
 	r := api.ListRequest{
-		Namespace: cl.namespace, Statuses: c.StringSlice("status"), Behavior: c.String("behavior"), Labels: c.StringSlice("label"),
+		Namespace: cl.namespace, Statuses: uppers(c.StringSlice("status")), Behavior: c.String("behavior"), Labels: c.StringSlice("label"),
 		Parent: c.String("parent"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
 	}
 	due, err := timeOf(c, "due-before")
@@ -39,12 +39,7 @@ func list(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.printPage(reply.Cursor, func(w *terminal.Table) {
-		w.Row("ID", "BEHAVIOR", "STATUS", "FINAL", "ATTEMPT", "AGE")
-		for _, t := range reply.Tasks {
-			w.Row(t.ID, t.Behavior, t.Status, t.Final, t.Attempt, show.Age(t.CreatedAt))
-		}
-	})
+	return cl.printPage(reply.Cursor, func(w *terminal.Table) { show.Tasks(w, reply.Tasks) })
 }
 
 // pageFlags are the flags of a list that comes in pages.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/whole"
 	"github.com/taskrt/taskrt/internal/terminal"
@@ -197,7 +198,7 @@ func namespaceImport(c *cli.Context, cl *client) error {
 		}
 		r.Body = f
 	}
-	stop := show.Sending(cl.stderr, &cl.sent, uploadName(c.Args().Get(1)), size)
+	stop := show.Sending(cl.stderr, &cl.sent, input.Name(c.Args().Get(1)), size)
 	n, err := cl.ImportNamespace(cl.ctx, r)
 	stop()
 	if err != nil {

@@ -18,7 +18,7 @@ func logStoreFlag(command string) cli.Flag {
 }
 
 func readLogStore(c *cli.Context) (logstore.Kind, error) {
-	kind, err := logstore.Parse(c.String("log-store"))
+	kind, err := logstore.Parse(lower(c, "log-store"))
 	if err != nil {
 		return "", usagef(c, "--log-store: %w", err)
 	}

@@ -7,8 +7,30 @@ import (
 	"testing"
 )
 
-// TestOperatorsActOnce: each act of an operator carries a key of its own; a submit carries only the key that it is given
-// (SPEC H4).
+// TestSubmitIsSentAgain: a submit whose answer was lost is sent again under its own key (SPEC H4).
+func TestSubmitIsSentAgain(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var keys []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if keys = append(keys, r.Header.Get("Idempotency-Key")); len(keys) == 1 {
+			panic(http.ErrAbortHandler) // after the body has come
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(`{"task":{"id":"one"},"outcome":"created"}`))
+	}))
+	defer server.Close()
+	out, code := runHere(t.Context(), t, "submit", "echo", "--server", server.URL)
+	if code != 0 || out != "one\n" || len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] {
+		t.Errorf("%q, code %d, keys %q", out, code, keys)
+	}
+}
+
+// TestOperatorsActOnce: each act of an operator carries a key of its own, and so does a submit that could not be sent again without one (SPEC
+// H4).
 func TestOperatorsActOnce(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -43,8 +65,11 @@ func TestOperatorsActOnce(t *testing.T) {
 		}
 		seen[key] = true
 	}
-	if key := send("submit", "echo"); key != "" {
+	if key := send("submit", "echo"); key == "" || seen[key] {
 		t.Errorf("submit: key %q", key)
+	}
+	if key := send("submit", "echo", "--id", "mine"); key != "" {
+		t.Errorf("a submit that may be sent again anyway takes the key %q of those that the cluster keeps", key)
 	}
 	if key := send("retry", "some-id", "--idempotency-key", "mine"); key != "mine" {
 		t.Errorf("given: key %q", key)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -29,6 +28,7 @@ func (p *program) opCommand() *cli.Command {
 					keyFlag(),
 					boolFlag(cmd, "wait", "wait for the end: the result on standard output, an error on standard error"),
 					durationFlag(cmd, "timeout", "", "with --wait: give up after this"),
+					rawRefFlag(),
 				)...),
 				Action: p.client(opStart),
 			},
@@ -126,24 +126,18 @@ func opGet(c *cli.Context, cl *client) error {
 
 func opList(c *cli.Context, cl *client) error {
 	reply, err := cl.Operations(cl.ctx, api.OperationsRequest{
-		Namespace: cl.namespace, Status: c.String("status"), Behavior: c.String("behavior"), Target: c.String("target"),
+		Namespace: cl.namespace, Status: upper(c, "status"), Behavior: c.String("behavior"), Target: c.String("target"),
 		Limit: c.Int("limit"), Cursor: c.String("cursor"),
 	})
 	if err != nil {
 		return err
 	}
-	return cl.printPage(reply.Cursor, func(w *terminal.Table) {
-		w.Row("ID", "BEHAVIOR", "TARGET", "OBJECT", "INSTANCE", "STATUS", "DONE", "FAILED", "AGE")
-		for _, o := range reply.Operations {
-			w.Row(o.ID, o.Behavior, show.OrDash(o.Target), show.OrDash(o.Object), o.Instance, o.Status,
-				fmt.Sprintf("%d/%d", o.Counts.Success+o.Counts.Failure, o.Partitions), o.Counts.Failure, show.Age(o.CreatedAt))
-		}
-	})
+	return cl.printPage(reply.Cursor, func(w *terminal.Table) { show.Operations(w, reply.Operations) })
 }
 
 func opPartitions(c *cli.Context, cl *client) error {
 	reply, err := cl.Partitions(cl.ctx, api.PartitionsRequest{
-		Namespace: cl.namespace, ID: c.Args().First(), Status: c.String("status"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
+		Namespace: cl.namespace, ID: c.Args().First(), Status: upper(c, "status"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
 	})
 	if err != nil {
 		return err

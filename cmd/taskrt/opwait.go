@@ -96,7 +96,7 @@ func (c *client) awaitOperation(o *api.Operation, timeout api.Duration) error {
 	case c.json:
 		return nil
 	}
-	return c.printResult(o.Result, o.ResultBase64)
+	return show.Result(c.ctx, c.stdout, c.files, o.Result, o.ResultBase64)
 }
 
 // showOperation keeps a bar over the partitions on standard error while the command waits for the operation, if

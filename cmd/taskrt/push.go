@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
@@ -30,15 +32,18 @@ func push(c *cli.Context, cl *client) error {
 			return usagef(c, "--manifest: %w", err)
 		}
 	}
-	file, size, err := openUpload(c.Args().First(), cl.stdin)
+	file, size, err := input.Open(c.Args().First(), cl.stdin, api.MaxBlob)
 	if err != nil {
 		return usagef(c, "%w", err)
 	}
 	defer file.Close()
 	r.Wasm = file
-	stop := show.Sending(cl.stderr, &cl.sent, uploadName(c.Args().First()), size)
+	stop := show.Sending(cl.stderr, &cl.sent, input.Name(c.Args().First()), size)
 	m, err := cl.Push(cl.ctx, r)
 	stop()
+	if e := api.ErrorOf(err); e != nil && e.Field == "behaviors[0].name" && r.Name == "" {
+		return fmt.Errorf("%w: say --name NAME, or give a --manifest with a name", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func checkStart(p *program, plan preflight.Plan, what string) error {
 
 // askHealth is `taskrt server --health`. Nothing is printed but what is wrong.
 func askHealth(c *cli.Context) error {
-	asked, question := health.Server{HTTP: c.String("http"), Secret: c.String("cluster-secret"), Cert: c.String("tls-cert")}, c.String("health")
+	asked, question := health.Server{HTTP: c.String("http"), Secret: c.String("cluster-secret"), Cert: c.String("tls-cert")}, lower(c, "health")
 	if err := health.Check(asked, question); err != nil {
 		return usagef(c, "--health %w", err)
 	}

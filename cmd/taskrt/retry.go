@@ -42,7 +42,7 @@ func retry(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) { w.Row(show.State(t)) })
+	return cl.print(func(w *terminal.Table) { w.Row(show.Retried(t)) })
 }
 
 func (p *program) resubmitCommand() *cli.Command {

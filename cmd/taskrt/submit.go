@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -24,6 +25,7 @@ func (p *program) submitCommand() *cli.Command {
 			keyFlag(),
 			boolFlag(cmd, "wait", "wait for the outcome: the result on standard output, an error on standard error"),
 			durationFlag(cmd, "timeout", "", "with --wait: give up after this"),
+			rawRefFlag(),
 		)...),
 		Action: p.client(submit),
 	}
@@ -38,11 +40,13 @@ func submit(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	ctx := cl.keyed(c)
-	req.Minimal = !c.Bool("wait") && !cl.json // only the ID is shown
-	reply, err := cl.Submit(ctx, req)
+	req.Minimal = !c.Bool("wait") && !cl.json && !cl.stderr.IsTerminal() // only the ID is shown
+	reply, err := cl.Submit(cl.submitting(c), req)
 	if err != nil {
 		return err
+	}
+	if strings.HasPrefix(reply.Outcome, "existing") && cl.stderr.IsTerminal() {
+		_ = cl.stderr.Printf("taskrt: %s\n", show.Met(reply)) // nobody needs it
 	}
 	if !c.Bool("wait") {
 		return cl.print(func(w *terminal.Table) { w.Row(reply.Task.ID) })
@@ -65,14 +69,24 @@ func (c *client) keyed(flags *cli.Context) context.Context {
 
 // once is the context of a request that an operator makes once: under --idempotency-key if it is given, else under a
 // key of this very command. So the client may send the request again when it had no answer, and an attempt that was
-// held up cannot undo what the operator does next. Submits draw no key of their own: there are many submits, and keys
-// are kept for an hour.
+// held up cannot undo what the operator does next.
 func (c *client) once(flags *cli.Context) context.Context {
 	if flags.String("idempotency-key") != "" {
 		return c.keyed(flags)
 	}
-	return apiclient.WithIdempotencyKey(c.ctx, "cli-"+rand.Text())
+	return apiclient.WithIdempotencyKey(c.ctx, drawnKey())
 }
+
+// submitting is once for a submit. There are many of them, so the key is a spare one: none is refused because the cluster keeps as many keys as it
+// can.
+func (c *client) submitting(flags *cli.Context) context.Context {
+	if flags.String("idempotency-key") != "" {
+		return c.keyed(flags)
+	}
+	return apiclient.WithSpareKey(c.ctx, drawnKey())
+}
+
+func drawnKey() string { return "cli-" + rand.Text() }
 
 // whenFlags are the flags that timesOf reads.
 func whenFlags(cmd, what string) []cli.Flag {
@@ -101,7 +115,7 @@ func timesOf(c *cli.Context) (delay *api.Duration, notBefore, deadline *api.Time
 
 func submitRequest(c *cli.Context, cl *client) (api.SubmitRequest, error) {
 	req := api.SubmitRequest{
-		Namespace: cl.namespace, Behavior: c.Args().First(), ID: c.String("id"), IfExists: c.String("if-exists"),
+		Namespace: cl.namespace, Behavior: c.Args().First(), ID: c.String("id"), IfExists: lower(c, "if-exists"),
 	}
 	var err error
 	if req.Params, req.ParamsBase64, err = cl.params(c); err != nil {

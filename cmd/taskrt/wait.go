@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -24,6 +21,7 @@ func (p *program) waitCommand() *cli.Command {
 		Flags: clientFlags(
 			durationFlag(cmd, "timeout", "", "give up after this"),
 			stringFlag(cmd, "until", "final", "final, running, waiting, success, failure, outcome (of a cycle), rev:N or attempt:N"),
+			rawRefFlag(),
 			boolFlag(cmd, "any", "of several tasks: wait for one, not for all"),
 		),
 		Action: p.client(wait),
@@ -35,18 +33,18 @@ func wait(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	if _, err := api.ParseUntil(c.String("until")); err != nil {
+	if _, err := api.ParseUntil(lower(c, "until")); err != nil {
 		return usagef(c, "%w", err)
 	}
 	if c.NArg() > 1 {
-		return cl.awaitMany(c.Args().Slice(), c.String("until"), c.Bool("any"), timeout)
+		return cl.awaitMany(c.Args().Slice(), lower(c, "until"), c.Bool("any"), timeout)
 	}
 	// The first look also says from which state to wait, so that "success" means a success after this command.
 	t, err := cl.Task(cl.ctx, cl.namespace, c.Args().First(), api.GetOptions{})
 	if err != nil {
 		return err
 	}
-	return cl.awaitUntil(t, c.String("until"), timeout)
+	return cl.awaitUntil(t, lower(c, "until"), timeout)
 }
 
 // awaitCycle waits for the outcome of the cycle that t is in, as a submit has just answered it, and prints the
@@ -142,7 +140,7 @@ func (c *client) printOutcome(t *api.Task, outcome bool) error {
 	case c.json:
 		return nil
 	}
-	return c.printResult(t.Result, t.ResultBase64)
+	return show.Result(c.ctx, c.stdout, c.files, t.Result, t.ResultBase64)
 }
 
 // failed is the end of a command whose task or operation has failed.
@@ -151,15 +149,4 @@ func failed(what string, e *api.TaskError) error {
 		return exit.With(exit.TaskFailed, fmt.Errorf("%s failed", what))
 	}
 	return exit.With(exit.TaskFailed, fmt.Errorf("%s failed: %s", what, show.Error(e)))
-}
-
-// printResult writes a result: a line of JSON, or bytes. To a file or pipe they are written as they are.
-func (c *client) printResult(text json.RawMessage, raw []byte) error {
-	if raw != nil {
-		return c.stdout.Content(bytes.NewReader(raw))
-	}
-	if text == nil {
-		text = json.RawMessage("null")
-	}
-	return c.stdout.Content(strings.NewReader(string(text) + "\n"))
 }

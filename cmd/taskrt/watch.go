@@ -31,7 +31,7 @@ func (p *program) watchCommand() *cli.Command {
 func watch(c *cli.Context, cl *client) error {
 	w := watching{client: cl, ids: c.Args().Slice(), left: map[string]bool{}}
 	r := api.EventsRequest{
-		Namespace: cl.namespace, IDs: w.ids, Behavior: c.String("behavior"), Status: c.String("status"), Parent: c.String("parent"),
+		Namespace: cl.namespace, IDs: w.ids, Behavior: c.String("behavior"), Status: upper(c, "status"), Parent: c.String("parent"),
 		HasAfter: len(w.ids) > 0, // begin with the present state; all of a cluster's tasks would be too much
 	}
 	if err := w.look(); err != nil {

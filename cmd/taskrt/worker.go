@@ -162,7 +162,7 @@ func workerFlag(cmd string) cli.Flag {
 
 // readWorker reads the flag.
 func readWorker(c *cli.Context) (string, error) {
-	switch kind := c.String("worker"); kind {
+	switch kind := lower(c, "worker"); kind {
 	case member.Child, member.Inline, member.None:
 		return kind, nil
 	default:

@@ -43,7 +43,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/ports":     {"internal/discover"},
 	"cmd/taskrt/internal/scaffold":  {"plugins/sdk"},
 
-	"cmd/taskrt/internal/show": {"api", "api/auth", "api/membership", "internal/bench", "internal/terminal", "internal/wall"},
+	"cmd/taskrt/internal/show": {"api", "api/auth", "api/membership", "internal/bench", "internal/terminal", "internal/wall", "task/blobs"},
 
 	"api/auth":            {"api", "task/access"},
 	"api/membership":      {"api"},

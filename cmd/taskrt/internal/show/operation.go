@@ -80,3 +80,12 @@ func OperationBar(o *api.Operation) string {
 	}
 	return s
 }
+
+// Operations lists operations.
+func Operations(w *terminal.Table, all []*api.Operation) {
+	w.Row("ID", "BEHAVIOR", "TARGET", "OBJECT", "INSTANCE", "STATUS", "DONE", "FAILED", "AGE", "ERROR")
+	for _, o := range all {
+		w.Row(o.ID, o.Behavior, OrDash(o.Target), OrDash(o.Object), o.Instance, o.Status,
+			fmt.Sprintf("%d/%d", o.Counts.Success+o.Counts.Failure, o.Partitions), o.Counts.Failure, Age(o.CreatedAt), code(o.Status, o.Error))
+	}
+}

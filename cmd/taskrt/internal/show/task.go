@@ -97,3 +97,42 @@ func State(t *api.Task) string {
 
 // Error is an error's code, with the message if there is one.
 func Error(e *api.TaskError) string { return strings.TrimSuffix(e.Code+": "+e.Message, ": ") }
+
+// Tasks lists tasks.
+func Tasks(w *terminal.Table, tasks []*api.Task) {
+	w.Row("ID", "BEHAVIOR", "STATUS", "FINAL", "ATTEMPT", "AGE", "ERROR")
+	for _, t := range tasks {
+		w.Row(t.ID, t.Behavior, t.Status, t.Final, t.Attempt, Age(t.CreatedAt), code(t.Status, t.Error))
+	}
+}
+
+// code is the code of what has failed, or "-".
+func code(status string, e *api.TaskError) string {
+	if status != "FAILURE" || e == nil {
+		return "-"
+	}
+	return OrDash(e.Code)
+}
+
+// Retried is the state of a task after a retry. Until its next attempt begins a task is a FAILURE still, and State alone would say of one that is
+// due what it said before the retry.
+func Retried(t *api.Task) string {
+	due := t.NotBefore == nil || !t.NotBefore.After(time.Now())
+	if t.Final || t.Lease != nil || t.Status != "FAILURE" || !due {
+		return State(t)
+	}
+	return fmt.Sprintf("FAILURE, due now, after attempt %d: %s", t.Attempt, code(t.Status, t.Error))
+}
+
+// Met says that a submit has met a task that was there.
+func Met(r *api.SubmitReply) string {
+	t := r.Task
+	s := fmt.Sprintf("task %s was there: created %s, %s", t.ID, Ago(t.CreatedAt), State(t))
+	if t.Version != "" {
+		s += ", version " + Digest(t.Version)
+	}
+	if r.Outcome == "existing_other_params" {
+		s += "; its params are others"
+	}
+	return s
+}
