@@ -81,14 +81,13 @@ func (f *fsm) Apply(l *raft.Log) any {
 		return errStopped
 	}
 	f.onCommit(l.Index)
-	results, events, digest, err := f.apply(l)
+	results, digest, err := f.apply(l)
 	if err != nil {
 		f.stop()
 		f.fatal(fmt.Errorf("%w: index %d: %w", ErrBadEntry, l.Index, err))
 		return errStopped
 	}
 	f.ring.Add(digest)
-	f.hub.publish(events)
 	f.onBytes()
 	return results
 }
@@ -100,10 +99,10 @@ func (f *fsm) stop() {
 	f.stopped = true
 }
 
-func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, digest task.Digest, err error) {
+func (f *fsm) apply(l *raft.Log) (results []task.Result, digest task.Digest, err error) {
 	header, proposals, err := wire.DecodeEntry(l.Data)
 	if err != nil {
-		return nil, nil, digest, err
+		return nil, digest, err
 	}
 	header.Index, header.Term = l.Index, l.Term
 	f.mu.Lock()
@@ -116,7 +115,7 @@ func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, di
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	results, events = f.machine.Apply(header, proposals)
+	results, events := f.machine.Apply(header, proposals)
 	if len(results) != len(proposals) {
 		panic(fmt.Sprintf("%d results for %d commands", len(results), len(proposals)))
 	}
@@ -124,8 +123,9 @@ func (f *fsm) apply(l *raft.Log) (results []task.Result, events []task.Event, di
 	f.grown.bytes += int64(len(l.Data))
 	f.grown.took += time.Since(begun)
 	f.leveled()
+	f.hub.publish(events) // before anybody can read what they tell of
 	f.reached(l.Index)
-	return results, events, f.machine.Digest(), nil
+	return results, f.machine.Digest(), nil
 }
 
 // StoreConfiguration implements raft.ConfigurationStore. It lets applied pass over membership changes.
@@ -246,10 +246,10 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	f.machine, f.applied = machine, 0
 	f.leveled()
 	f.grown, f.lastSnap = logSize{}, counted.n
+	f.hub.cut(true) // before anybody can read the new machine
 	f.reached(applied)
 	f.mu.Unlock()
 	f.ring.Reset(machine.Digest())
-	f.hub.cut(true)
 	f.onConfig()
 	return nil
 }

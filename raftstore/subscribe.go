@@ -10,11 +10,20 @@ import (
 // lags by more than its buffer is cut off: Events is closed, and Lagged is true. The same happens when a snapshot from
 // the leader replaces the machine. The subscriber then subscribes again and reads the state.
 type Subscription struct {
-	c      chan []task.Event
-	hub    *hub
-	lagged bool // under hub.mu
-	closed bool // under hub.mu
+	c       chan []task.Event
+	waiting chan struct{} // capacity 1
+	hub     *hub
+	events  int  // published since waiting got its last value, under hub.mu
+	lagged  bool // under hub.mu
+	closed  bool // under hub.mu
 }
+
+// wakeEvents is after how many events Waiting gets a value.
+const wakeEvents = 256
+
+// Waiting returns a channel that gets a value when hundreds of events wait, and when the subscription ends. A subscriber that can be late receives from it
+// instead of from Events: it is not woken for each entry, and takes len(Events()) of them at a time.
+func (s *Subscription) Waiting() <-chan struct{} { return s.waiting }
 
 // Events returns the channel of events. It is closed when the subscription ends.
 func (s *Subscription) Events() <-chan []task.Event { return s.c }
@@ -44,7 +53,7 @@ func newHub() *hub { return &hub{subs: map[*Subscription]struct{}{}} }
 
 func (h *hub) subscribe(buffer int) *Subscription {
 	c := make(chan []task.Event, max(1, buffer))
-	s := &Subscription{c: c, hub: h}
+	s := &Subscription{c: c, hub: h, waiting: make(chan struct{}, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.subs[s] = struct{}{}
@@ -61,6 +70,7 @@ func (h *hub) drop(s *Subscription, lagged bool) {
 	}
 	s.closed, s.lagged = true, lagged
 	close(s.c)
+	wake(s.waiting)
 	delete(h.subs, s)
 }
 
@@ -73,6 +83,10 @@ func (h *hub) publish(evs []task.Event) {
 	for s := range h.subs {
 		select {
 		case s.c <- evs:
+			if s.events += len(evs); s.events >= wakeEvents {
+				s.events = 0
+				wake(s.waiting)
+			}
 		default:
 			h.drop(s, true)
 		}

@@ -51,6 +51,14 @@ func (m *Machine) Task(k Key) *Task {
 	return nil
 }
 
+// NumberedTask returns the record with a CreatedRev, or nil.
+func NumberedTask(m *Machine, created uint64) *Task {
+	if r := m.store.At(created); r != nil {
+		return m.task(r)
+	}
+	return nil
+}
+
 // LastToken returns the highest token that a lease has had.
 func LastToken(m *Machine) uint64 { return m.token }
 

@@ -213,6 +213,15 @@ func (s *Store[T]) Remove(r *queue.Row, t *T) {
 	s.arena.Compact(s.kept)
 }
 
+// At returns the row of what was created then, or nil.
+func (s *Store[T]) At(created uint64) *queue.Row {
+	h := s.order.Get(created)
+	if h == nil {
+		return nil
+	}
+	return s.Rows.Row(*h)
+}
+
 // From yields the rows of what was created after that, in order of creation.
 func (s *Store[T]) From(created uint64) iter.Seq[*queue.Row] {
 	return func(yield func(*queue.Row) bool) {

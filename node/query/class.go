@@ -1,0 +1,138 @@
+package query
+
+import (
+	"strings"
+
+	"github.com/taskrt/taskrt/task"
+)
+
+// State is a task's status, with what comes next (SPEC Q1).
+type State uint8
+
+// The states. Retrying is a FAILURE that waits for its next attempt, Dead one that is final; Repeating and Succeeded are the same of SUCCESS.
+const (
+	Created State = iota
+	Running
+	Repeating
+	Succeeded
+	Retrying
+	Dead
+	states
+)
+
+// States is a set of them.
+type States uint8
+
+// Of returns a set.
+func Of(all ...State) (s States) {
+	for _, x := range all {
+		s |= 1 << x
+	}
+	return s
+}
+
+// Has reports whether x is in the set. The empty set has all.
+func (s States) Has(x State) bool { return s == 0 || s&(1<<x) != 0 }
+
+// StateOf returns the state of a record.
+func StateOf(t *task.Task) State {
+	switch t.Status {
+	case task.Running:
+		return Running
+	case task.Success:
+		if t.NotBefore == 0 {
+			return Succeeded
+		}
+		return Repeating
+	case task.Failure:
+		if t.NotBefore == 0 {
+			return Dead
+		}
+		return Retrying
+	}
+	return Created
+}
+
+// Class is what tasks have in common.
+type Class struct {
+	Namespace, Behavior string
+	Version             string // the pinned one
+	Code                string // of its error
+	State               State
+}
+
+// otherCode stands for the codes and versions that have no class of their own: guests give codes, and could give each task one.
+const otherCode = "\x00other"
+
+// maxClasses bounds the classes. There is one for each behavior, version, state and code that tasks have now.
+const maxClasses = 50_000
+
+func classOf(t *task.Task) Class {
+	c := Class{Namespace: t.Namespace, Behavior: t.Behavior, Version: t.Version, State: StateOf(t)}
+	if t.Error != nil {
+		c.Code = t.Error.Code
+	}
+	return c
+}
+
+// class is a row of the table of classes.
+type class struct {
+	Class
+	tasks int
+	moves [states]uint32 // the number that a task of this class was given last, by state: most go the same way
+}
+
+// classes gives numbers to classes. Number 0 is nobody's.
+type classes struct {
+	rows   []class
+	number map[Class]uint32
+	free   []uint32
+	max    int
+	last   uint32 // given to a new task
+}
+
+func newClasses(most int) classes {
+	return classes{rows: make([]class, 1), number: map[Class]uint32{}, max: most}
+}
+
+// of returns the number of c. from is a number that probably leads to it.
+func (x *classes) of(c Class, from uint32) uint32 {
+	guess := x.rows[from].moves[c.State]
+	if guess != 0 && x.rows[guess].tasks > 0 && x.rows[guess].Class == c {
+		return guess
+	}
+	n := x.find(c)
+	x.rows[from].moves[c.State] = n
+	return n
+}
+
+func (x *classes) find(c Class) uint32 {
+	if n := x.number[c]; n != 0 {
+		return n
+	}
+	if len(x.number) >= x.max && c.Code != otherCode {
+		c.Code, c.Version = otherCode, ""
+		return x.find(c)
+	}
+	n := uint32(len(x.rows))
+	if last := len(x.free) - 1; last >= 0 {
+		n, x.free = x.free[last], x.free[:last]
+	} else {
+		x.rows = append(x.rows, class{})
+	}
+	c = Class{strings.Clone(c.Namespace), strings.Clone(c.Behavior), strings.Clone(c.Version), strings.Clone(c.Code), c.State} // they may be parts of a record
+	x.rows[n] = class{Class: c}
+	x.number[c] = n
+	return n
+}
+
+func (x *classes) join(n uint32) { x.rows[n].tasks++ }
+
+// leave undoes join. The number is free when nobody is left.
+func (x *classes) leave(n uint32) {
+	c := &x.rows[n]
+	if c.tasks--; c.tasks == 0 {
+		delete(x.number, c.Class)
+		x.free = append(x.free, n)
+	}
+}
