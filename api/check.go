@@ -201,10 +201,18 @@ func (r *ListRequest) Check() error {
 	if r.Namespace, err = checkNamespace(r.Namespace); err != nil {
 		return err
 	}
-	r.Statuses, r.Labels = given(r.Statuses), given(r.Labels)
+	r.Statuses, r.Labels, r.Behaviors, r.Errors, r.Fields = given(r.Statuses), given(r.Labels), given(r.Behaviors), given(r.Errors), given(r.Fields)
 	for _, s := range r.Statuses {
-		if !slices.Contains([]string{"CREATED", "RUNNING", "SUCCESS", "FAILURE"}, s) {
-			return FieldError(CodeInvalidField, "status", "must be CREATED, RUNNING, SUCCESS or FAILURE")
+		if !slices.Contains(ListStatuses(), s) {
+			return FieldError(CodeInvalidField, "status", "must be CREATED, RUNNING, SUCCESS, FAILURE, RETRYING or DEAD")
+		}
+	}
+	for _, f := range []struct {
+		field string
+		texts []string
+	}{{"behavior", r.Behaviors}, {"error", r.Errors}, {"fields", r.Fields}, {"id_prefix", []string{r.IDPrefix}}} {
+		if err := checkFilter(f.field, f.texts); err != nil {
+			return err
 		}
 	}
 	for _, l := range r.Labels {
@@ -224,6 +232,30 @@ func (r *ListRequest) Check() error {
 		e := FieldError(CodeInvalidField, "limit", "must be 1 to %d", MaxListLimit)
 		e.Limit = MaxListLimit
 		return e
+	}
+	return nil
+}
+
+// ListStatuses are what a list of tasks can be asked for.
+func ListStatuses() []string {
+	return []string{"CREATED", "RUNNING", "SUCCESS", "FAILURE", "RETRYING", "DEAD"}
+}
+
+// maxFilter bounds the texts of one filter, and the bytes of each.
+const maxFilter, maxFilterBytes = 64, 256
+
+func checkFilter(field string, texts []string) *Error {
+	if n := len(texts); n > maxFilter {
+		e := FieldError(CodeInvalidField, field, "is given %d times, at most %d", n, maxFilter)
+		e.Limit = maxFilter
+		return e
+	}
+	for _, s := range texts {
+		if len(s) > maxFilterBytes {
+			e := FieldError(CodeInvalidField, field, "has %d bytes, at most %d", len(s), maxFilterBytes)
+			e.Limit = maxFilterBytes
+			return e
+		}
 	}
 	return nil
 }

@@ -156,26 +156,44 @@ type GetOptions struct {
 	MinIndex uint64
 }
 
-// ListRequest are the query parameters of GET /v1/tasks (SPEC H1).
+// ListRequest are the query parameters of GET /v1/tasks (SPEC Q1). Zero fields ask for nothing in particular.
 type ListRequest struct {
-	Namespace string
-	Statuses  []string // any of them; none: all
-	Behavior  string
-	Parent    string
-	Labels    []string   // name=value: all of them, at most 64
-	DueBefore *time.Time // tasks whose not_before is not later
-	Limit     int        // default 100, at most 1,000
-	Cursor    string
-	Stale     bool
-	MinIndex  uint64
+	Namespace    string
+	Statuses     []string // any of them: CREATED, RUNNING, SUCCESS, FAILURE, RETRYING (a FAILURE that waits), DEAD (one that is final)
+	Final        *bool
+	Behaviors    []string // any of them; "*" stands for any text
+	Errors       []string // codes; any of them
+	Worker, Node string   // of the current attempt, or of the last
+	Parent       string
+	Labels       []string // name=value: all of them, at most 64
+	IDPrefix     string
+	DueBefore    *time.Time // tasks whose not_before is not later
+
+	Created, Started, Finished TimeRange
+
+	Desc     bool     // the last ones first
+	Count    bool     // how many there are is answered, too
+	Fields   []string // of each task, these fields only; none: all
+	Limit    int      // default 100, at most 1,000
+	Cursor   string
+	Stale    bool
+	MinIndex uint64
 	// Sight says what the caller may see, by behavior and by the number of the token that created it. Nil: everything.
 	Sight func(behavior string, creator uint64) bool `json:"-"`
 }
 
-// ListReply is a page of tasks in order of creation.
+// TimeRange is from From, up to but without To. Nil is no bound.
+type TimeRange struct{ From, To *time.Time }
+
+// ListReply is a page of tasks: in the order of the one range of Started and Finished that was given, else of creation.
 type ListReply struct {
 	Tasks  []*Task `json:"tasks"`
 	Cursor string  `json:"cursor,omitempty"`
+	// Examined is how many records were read: a page ends after 100,000, with a cursor, however few of them it has.
+	Examined int64 `json:"examined,omitempty"`
+	// Count is how many there are, if it was asked for. CountMore: there may be more, as nothing is counted behind 10,000 tasks or 100,000 records.
+	Count     *int64 `json:"count,omitempty"`
+	CountMore bool   `json:"count_more,omitempty"`
 }
 
 // CancelReply answers a cancel. Told (202) means that the worker is being told; else the cancel is done (200).

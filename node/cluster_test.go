@@ -4,8 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/taskrt/taskrt/internal/clustertest"
 	"go.uber.org/goleak"
+
+	"github.com/taskrt/taskrt/internal/clustertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -23,6 +23,7 @@ import (
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/membership"
 	"github.com/taskrt/taskrt/node/peers"
+	"github.com/taskrt/taskrt/node/query"
 	"github.com/taskrt/taskrt/node/saving"
 	"github.com/taskrt/taskrt/node/scheduled"
 	"github.com/taskrt/taskrt/node/service"
@@ -138,11 +139,12 @@ func (n *Node) start() error {
 		told.Audit = func() { n.audit.Wake() } // it is made below, before anything is told
 	}
 	n.waits = wait.New(func() wait.Subscription { return n.store.Subscribe(subscribeEntries) }, n.store.Local, told, n.changes)
+	found := query.New(query.Config{Subscribe: func() query.Subscription { return n.store.Subscribe(subscribeEntries) }, Local: n.store.Local})
 	progress := peers.NewProgress(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
 	n.peers = peers.New(cfg.Net, cfg.Logger, n.answerPeer, progress)
 	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
 	n.Service = service.New(service.Config{
-		Store: n.store, Files: n.files, Modules: modules{n}, Members: members{n}, Accepts: n.accepts, Waits: n.waits, Changes: n.changes,
+		Store: n.store, Files: n.files, Modules: modules{n}, Members: members{n}, Accepts: n.accepts, Waits: n.waits, Found: found, Changes: n.changes,
 		Clock: cfg.Clock, Maintenance: cfg.Maintenance, Logger: cfg.Logger,
 	})
 	n.desk = signin.New(n.Log())
@@ -162,6 +164,7 @@ func (n *Node) start() error {
 	n.files.Begin(n.store, func() files.Subscription { return n.store.Subscribe(subscribeEntries) })
 	n.wg.Go(func() { n.files.Run(ctx) })
 	n.wg.Go(func() { n.waits.Run(ctx) })
+	n.wg.Go(func() { found.Run(ctx) })
 	n.wg.Go(func() { progress.Run(ctx) })
 	n.wg.Go(func() { n.accepts.Run(ctx) })
 	n.wg.Go(func() { n.hub.Lead(n.store.Leadership()) })

@@ -23,6 +23,7 @@ import (
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/node/maintain/native"
+	"github.com/taskrt/taskrt/node/query"
 	"github.com/taskrt/taskrt/node/service"
 	"github.com/taskrt/taskrt/node/wait"
 	"github.com/taskrt/taskrt/node/watch"
@@ -113,10 +114,11 @@ func (f *Fake) open() (err error) {
 	}
 	f.changes = watch.NewFeed(watch.Config{Local: f.store.Local, Encode: service.EventEncoder(f.store.Local)})
 	waits := wait.New(func() wait.Subscription { return f.store.subscribe() }, f.store.Local, wait.Told{}, f.changes)
+	found := query.New(query.Config{Subscribe: func() query.Subscription { return f.store.subscribe() }, Local: f.store.Local})
 	f.accepts = accept.NewClient(accept.Config{Net: here, Follow: follow, Logger: quiet})
 	clock, config := raftstore.SystemClock(), maintain.Config{TrimWait: soon, PurgeWait: soon, PurgeAgain: soon}.WithDefaults()
 	f.Service = service.New(service.Config{
-		Store: f.store, Files: f.files, Modules: f.engine, Members: alone{f}, Accepts: f.accepts, Waits: waits, Changes: f.changes,
+		Store: f.store, Files: f.files, Modules: f.engine, Members: alone{f}, Accepts: f.accepts, Waits: waits, Found: found, Changes: f.changes,
 		Clock: clock, Maintenance: config, Logger: quiet,
 	})
 	f.hub = lead.New(lead.Config{
@@ -134,12 +136,12 @@ func (f *Fake) open() (err error) {
 	if err != nil {
 		return err
 	}
-	f.run(waits, here)
+	f.run(waits, found, here)
 	return nil
 }
 
 // run starts the parts of the cluster.
-func (f *Fake) run(waits *wait.Dispatcher, here mux.Network) {
+func (f *Fake) run(waits *wait.Dispatcher, found *query.Index, here mux.Network) {
 	var ctx, work context.Context
 	ctx, f.cancel = context.WithCancel(context.Background())
 	work, f.retire = context.WithCancel(context.Background())
@@ -147,6 +149,7 @@ func (f *Fake) run(waits *wait.Dispatcher, here mux.Network) {
 	leads <- raftstore.Leadership{Leading: true, Term: 1}
 	f.wg.Go(func() { f.files.Run(ctx) })
 	f.wg.Go(func() { waits.Run(ctx) })
+	f.wg.Go(func() { found.Run(ctx) })
 	f.wg.Go(func() { f.accepts.Run(ctx) })
 	f.wg.Go(func() { f.hub.Lead(leads) })
 	f.wg.Go(func() { _ = f.hub.ServeWorkers(here) }) // they end with the hub

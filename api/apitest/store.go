@@ -142,16 +142,17 @@ func (s *store) Status() raftstore.Status {
 
 // subscription delivers the events of a store.
 type subscription struct {
-	store  *store
-	c      chan []task.Event
-	lagged bool // guarded by store.mu, as ended is
-	ended  bool
+	store   *store
+	c       chan []task.Event
+	waiting chan struct{}
+	lagged  bool // guarded by store.mu, as ended is
+	ended   bool
 }
 
 func (s *store) subscribe() *subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sub := &subscription{store: s, c: make(chan []task.Event, eventsAt)}
+	sub := &subscription{store: s, c: make(chan []task.Event, eventsAt), waiting: make(chan struct{}, 1)}
 	s.subs[sub] = struct{}{}
 	return sub
 }
@@ -160,9 +161,19 @@ func (s *store) subscribe() *subscription {
 func (s *subscription) tell(events []task.Event) {
 	select {
 	case s.c <- events:
+		if len(s.c) > eventsAt/2 {
+			s.wake()
+		}
 	default:
 		s.lagged = true
 		s.end()
+	}
+}
+
+func (s *subscription) wake() {
+	select {
+	case s.waiting <- struct{}{}:
+	default:
 	}
 }
 
@@ -171,12 +182,15 @@ func (s *subscription) end() {
 	if !s.ended {
 		s.ended = true
 		close(s.c)
+		s.wake()
 		delete(s.store.subs, s)
 	}
 }
 
-// Events implements lead.Subscription and similar interfaces, as the next two methods do.
+// Events implements lead.Subscription and similar interfaces, as the next methods do.
 func (s *subscription) Events() <-chan []task.Event { return s.c }
+
+func (s *subscription) Waiting() <-chan struct{} { return s.waiting }
 
 func (s *subscription) Lagged() bool {
 	s.store.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/cursor"
 )
 
 // These are the behaviors of operations. Behaviors of ModuleOdd fail if their index is odd. Behaviors of ModuleSpin end when
@@ -389,7 +390,7 @@ func (s *suite) operationRefused(ctx context.Context, t *testing.T) {
 	wantError(t, err, "namespace_not_found", "namespace")
 	_, err = s.Operation(ctx, "", "op-exists", api.OperationGet{Until: "soon"})
 	wantError(t, err, "invalid_field", "until")
-	for _, c := range []string{"zzz", "100000", api.TasksCursor(1)} { // no cursors, and a cursor of another list
+	for _, c := range []string{"zzz", "100000", cursor.Tasks.Text(1)} { // no cursors, and a cursor of another list
 		_, err := s.Operations(ctx, api.OperationsRequest{Cursor: c})
 		wantError(t, err, "invalid_field", "cursor")
 		_, err = s.Partitions(ctx, api.PartitionsRequest{ID: "op-exists", Cursor: c})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/cursor"
 )
 
 // submit: a behavior draws the ID of a task if the submit gives none (SPEC I1).
@@ -283,10 +284,15 @@ func (s *suite) list(ctx context.Context, t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []string{"zzz", "no cursor!", page.Cursor[1:], page.Cursor + "0", "1" + page.Cursor[1:], api.OperationsCursor(1), api.PartitionsCursor(1)} {
+	for _, c := range []string{"zzz", "no cursor!", page.Cursor[1:], page.Cursor + "0", "1" + page.Cursor[1:], cursor.Operations.Text(1), cursor.Partitions.Text(1)} {
 		_, err := s.Tasks(ctx, api.ListRequest{Cursor: c})
 		wantError(t, err, "invalid_field", "cursor")
 	}
+}
+
+// listFilters: what of the tasks of list each filter finds.
+func (s *suite) listFilters(ctx context.Context, t *testing.T) {
+	s.list(ctx, t)
 	soon, later := time.Now(), time.Now().Add(2*time.Hour)
 	for _, c := range []struct {
 		name string
@@ -301,7 +307,23 @@ func (s *suite) list(ctx context.Context, t *testing.T) {
 		{"labels and statuses", api.ListRequest{Labels: []string{"suite=list", "third=0"}, Statuses: []string{"SUCCESS"}}, 2},
 		{"two values of one label", api.ListRequest{Labels: []string{"third=0", "third=1"}}, 0},
 		{"success", api.ListRequest{Labels: []string{"suite=list"}, Statuses: []string{"SUCCESS"}}, 6},
-		{"behavior", api.ListRequest{Labels: []string{"suite=list"}, Behavior: failBehavior}, 0},
+		{"behavior", api.ListRequest{Labels: []string{"suite=list"}, Behaviors: []string{failBehavior}}, 0},
+		{"behaviors", api.ListRequest{Labels: []string{"suite=list"}, Behaviors: []string{failBehavior, okBehavior}}, 7},
+		{"pattern", api.ListRequest{Labels: []string{"suite=list"}, Behaviors: []string{okBehavior[:3] + "*"}}, 7},
+		{"final", api.ListRequest{Labels: []string{"suite=list"}, Final: new(true)}, 6},
+		{"not final", api.ListRequest{Labels: []string{"suite=list"}, Final: new(false)}, 1},
+		{"final of those that wait", api.ListRequest{Labels: []string{"suite=list"}, Statuses: []string{"CREATED"}, Final: new(true)}, 0},
+		{"retrying", api.ListRequest{Labels: []string{"suite=list"}, Statuses: []string{"RETRYING"}}, 0},
+		{"error", api.ListRequest{Labels: []string{"suite=list"}, Errors: []string{"NONE"}}, 0},
+		{"worker", api.ListRequest{Labels: []string{"suite=list"}, Worker: "nobody"}, 0},
+		{"node", api.ListRequest{Labels: []string{"suite=list"}, Node: "nowhere"}, 0},
+		{"prefix", api.ListRequest{IDPrefix: "list-"}, 7},
+		{"longer prefix", api.ListRequest{IDPrefix: "list-4"}, 1},
+		{"created", api.ListRequest{Labels: []string{"suite=list"}, Created: api.TimeRange{To: &later}}, 7},
+		{"created later", api.ListRequest{Labels: []string{"suite=list"}, Created: api.TimeRange{From: &later}}, 0},
+		{"started", api.ListRequest{Labels: []string{"suite=list"}, Started: api.TimeRange{To: &later}}, 6},
+		{"finished", api.ListRequest{Labels: []string{"suite=list"}, Finished: api.TimeRange{To: &later}, Desc: true}, 6},
+		{"finished later", api.ListRequest{Labels: []string{"suite=list"}, Finished: api.TimeRange{From: &later}}, 0},
 		{"due now", api.ListRequest{Labels: []string{"suite=list"}, DueBefore: &soon}, 0},
 		{"due later", api.ListRequest{Labels: []string{"suite=list"}, DueBefore: &later}, 1},
 		{"stale", api.ListRequest{Labels: []string{"suite=nobody"}, Stale: true}, 0},
@@ -317,9 +339,58 @@ func (s *suite) list(ctx context.Context, t *testing.T) {
 	}
 }
 
+// listOrders: pages of an order, and in the other direction, with how many there are.
+func (s *suite) listOrders(ctx context.Context, t *testing.T) {
+	const n = 5
+	for i := range n {
+		id := fmt.Sprintf("orders-%d", i)
+		s.must(ctx, t, api.SubmitRequest{Behavior: okBehavior, ID: id, Labels: map[string]string{"suite": "orders"}})
+		s.final(ctx, t, id)
+	}
+	past := time.Unix(1, 0)
+	for name, r := range map[string]api.ListRequest{
+		"created": {}, "started": {Started: api.TimeRange{From: &past}}, "finished": {Finished: api.TimeRange{From: &past}},
+		"two ranges": {Started: api.TimeRange{From: &past}, Finished: api.TimeRange{From: &past}},
+	} {
+		for _, desc := range []bool{false, true} {
+			r.Labels, r.Desc, r.Limit, r.Count, r.Cursor = []string{"suite=orders"}, desc, 2, true, ""
+			var got []string
+			for {
+				page, err := s.Tasks(ctx, r)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if page.Count == nil || *page.Count != n || page.CountMore {
+					t.Errorf("%s: it counts %v, %v", name, page.Count, page.CountMore)
+				}
+				if page.Examined < int64(len(page.Tasks)) {
+					t.Errorf("%s: a page of %d has examined %d", name, len(page.Tasks), page.Examined)
+				}
+				for _, x := range page.Tasks {
+					got = append(got, x.ID)
+				}
+				if r.Cursor = page.Cursor; r.Cursor == "" {
+					break
+				}
+				other := r
+				other.Desc = !desc
+				_, err = s.Tasks(ctx, other)
+				wantError(t, err, "invalid_field", "cursor")
+			}
+			if desc {
+				slices.Reverse(got)
+			}
+			if !slices.Equal(got, []string{"orders-0", "orders-1", "orders-2", "orders-3", "orders-4"}) {
+				t.Errorf("%s, desc %v: %q", name, desc, got)
+			}
+		}
+	}
+}
+
 func (s *suite) listRefused(ctx context.Context, t *testing.T) {
 	for field, r := range map[string]api.ListRequest{
 		"status": {Statuses: []string{"CREATED", "DONE"}}, "limit": {Limit: api.MaxListLimit + 1}, "label": {Labels: []string{"suite=list", "nameonly"}}, "label ": {Labels: manyLabels(api.MaxLabels + 1)},
+		"behavior": {Behaviors: manyLabels(65)}, "error": {Errors: []string{strings.Repeat("E", 257)}}, "id_prefix": {IDPrefix: strings.Repeat("i", 257)},
 	} {
 		_, err := s.Tasks(ctx, r)
 		wantError(t, err, "invalid_field", strings.TrimSpace(field))

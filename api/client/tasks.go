@@ -119,12 +119,28 @@ func (c *Client) Tasks(ctx context.Context, r api.ListRequest) (*api.ListReply, 
 		return nil, err
 	}
 	q := inNamespace(r.Namespace)
-	setText(q, "behavior", r.Behavior)
-	setText(q, "parent", r.Parent)
-	setText(q, "cursor", r.Cursor)
-	q["status"], q["label"] = r.Statuses, r.Labels
-	if r.DueBefore != nil {
-		q.Set("due_before", api.Time{Time: *r.DueBefore}.String())
+	for name, text := range map[string]string{
+		"parent": r.Parent, "cursor": r.Cursor, "worker": r.Worker, "node": r.Node, "id_prefix": r.IDPrefix,
+	} {
+		setText(q, name, text)
+	}
+	q["status"], q["label"], q["behavior"], q["error"], q["fields"] = r.Statuses, r.Labels, r.Behaviors, r.Errors, r.Fields
+	for name, at := range map[string]*time.Time{
+		"due_before": r.DueBefore, "created_from": r.Created.From, "created_to": r.Created.To, "started_from": r.Started.From, "started_to": r.Started.To,
+		"finished_from": r.Finished.From, "finished_to": r.Finished.To,
+	} {
+		if at != nil {
+			q.Set(name, api.Time{Time: *at}.String())
+		}
+	}
+	if r.Final != nil {
+		q.Set("final", strconv.FormatBool(*r.Final))
+	}
+	if r.Desc {
+		q.Set("order", "desc")
+	}
+	if r.Count {
+		q.Set("count", "true")
 	}
 	q.Set("limit", strconv.Itoa(r.Limit))
 	setReading(q, r.Stale, r.MinIndex)

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
@@ -55,7 +54,7 @@ func setIndexHeader(w http.ResponseWriter, meta *api.Meta) {
 }
 
 func (h *handler) write(w http.ResponseWriter, status int, contentType string, v any) {
-	withBuffer(func(b []byte) []byte {
+	codec.WithBuffer(func(b []byte) []byte {
 		b = append(codec.Append(b, v), '\n')
 		head(w, contentType)
 		w.Header().Set("Content-Length", strconv.Itoa(len(b)))
@@ -87,7 +86,7 @@ func writeList[T any](w http.ResponseWriter, meta *api.Meta, name string, elemen
 	setIndexHeader(w, meta)
 	head(w, codec.JSONMedia)
 	conn := http.NewResponseController(w)
-	withBuffer(func(b []byte) []byte {
+	codec.WithBuffer(func(b []byte) []byte {
 		b = append(append(append(b, `{"`...), name...), `":[`...)
 		begun, comma := false, false
 		for v := range elements {
@@ -124,19 +123,4 @@ func notNil[T any](s []T) []T {
 		return []T{}
 	}
 	return s
-}
-
-// buffers hold answers on their way into a connection.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// keptBuffer is how many bytes a buffer may have to be kept for the next answer.
-const keptBuffer = 256 << 10
-
-// withBuffer lends f an empty buffer, and keeps the buffer that f returns.
-func withBuffer(f func(b []byte) []byte) {
-	kept := buffers.Get().(*[]byte)
-	if b := f((*kept)[:0]); cap(b) <= keptBuffer {
-		*kept = b
-		buffers.Put(kept)
-	}
 }

@@ -3,18 +3,17 @@ package server
 import (
 	"bytes"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
-	"golang.org/x/sync/semaphore"
+	"github.com/taskrt/taskrt/api/server/paced"
 )
-
-// firstPiece is for how many bytes of a body there is room before any of them has come.
-const firstPiece = 64 << 10
 
 // readBody reads a body of at most limit bytes. The bytes count against the handler's budget until release is called. A request
 // beyond the budget is refused with 429.
@@ -28,7 +27,7 @@ func (h *handler) readBody(w http.ResponseWriter, r *request, limit int64, timeo
 	}
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(timeout))
-	body, release, err = h.receive(h.budget(r), http.MaxBytesReader(w, r.Body, limit), most)
+	body, release, err = paced.Receive(h.budget(r), http.MaxBytesReader(w, r.Body, limit), most)
 	if err == nil {
 		_ = conn.SetReadDeadline(time.Time{})
 		if err := h.bodyRead(r, body); err != nil {
@@ -42,8 +41,8 @@ func (h *handler) readBody(w http.ResponseWriter, r *request, limit int64, timeo
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, nil, bodyTooLarge(limit)
 	}
-	if api.CodeOf(err) == api.CodeOverloaded {
-		return nil, nil, err
+	if errors.Is(err, paced.ErrBudget) {
+		return nil, nil, tooManyBodies()
 	}
 	w.Header().Set("Connection", "close")
 	return nil, nil, api.NewError(api.CodeBadRequest, "the body could not be read: %v", err)
@@ -55,42 +54,6 @@ func (h *handler) budget(r *request) *semaphore.Weighted {
 		return h.added
 	}
 	return h.bodies
-}
-
-// receive reads r to its end, which comes after at most most bytes. It takes the budget as the bytes come, not as they are
-// announced: clients that announce megabytes and send nothing must not keep others out (slowloris).
-func (h *handler) receive(budget *semaphore.Weighted, r io.Reader, most int64) (body []byte, release func(), err error) {
-	room := min(most, firstPiece) + 1 // a byte more, because the end is seen only while there is room
-	if !budget.TryAcquire(room) {
-		return nil, nil, tooManyBodies()
-	}
-	release = func() { budget.Release(room) }
-	body = make([]byte, 0, room)
-	for {
-		n, err := r.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		if errors.Is(err, io.EOF) {
-			return body, release, nil
-		}
-		if err != nil {
-			release()
-			return nil, nil, err
-		}
-		if len(body) < cap(body) {
-			continue
-		}
-		if room > most {
-			panic("a body is longer than its limit") // cannot happen: r is bounded
-		}
-		more := min(4*room, most+1)
-		if !budget.TryAcquire(more) { // in addition to the old room: both are in memory while the bytes are copied
-			release()
-			return nil, nil, tooManyBodies()
-		}
-		body = append(make([]byte, 0, more), body...)
-		release()
-		room = more
-	}
 }
 
 func tooManyBodies() *api.Error {
@@ -107,7 +70,7 @@ func (h *handler) readJSON(w http.ResponseWriter, r *request) (body []byte, rele
 	if t := r.Header.Get("Content-Type"); t != "" && t != codec.JSONMedia {
 		media, params, err := mime.ParseMediaType(t)
 		charset := params["charset"]
-		if err != nil || media != codec.JSONMedia || charset != "" && !equalFold(charset, "utf-8") {
+		if err != nil || media != codec.JSONMedia || charset != "" && !strings.EqualFold(charset, "utf-8") {
 			return nil, nil, unsupported(t, codec.JSONMedia)
 		}
 	}
@@ -147,8 +110,6 @@ func bodyNamespace(r *request, query, body string) (string, error) {
 	r.once.namespace = query
 	return query, nil
 }
-
-func equalFold(a, b string) bool { return bytes.EqualFold([]byte(a), []byte(b)) }
 
 func unsupported(got, want string) *api.Error {
 	return api.FieldError(api.CodeUnsupportedMedia, "Content-Type", "%.100q cannot be read here; send %s", got, want)

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
@@ -24,7 +26,6 @@ import (
 	"github.com/taskrt/taskrt/api/server/admission"
 	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/api/snapshot"
-	"golang.org/x/sync/semaphore"
 )
 
 // Config configures New.

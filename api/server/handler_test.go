@@ -298,6 +298,7 @@ func TestReadQueries(t *testing.T) {
 		"/v1/tasks/abc?min_index=x": "min_index", "/v1/tasks/abc?wait=1s&wait=2s": "wait", "/v1/tasks/a": "id", "/v1/tasks/a%00b": "id", "/v1/tasks/caf%C3%A9": "id",
 		"/v1/tasks?limit=0": "limit", "/v1/tasks?limit=1001": "limit", "/v1/tasks?limit=x": "limit", "/v1/tasks?limit=99999999999999999999": "limit",
 		"/v1/tasks?status=done": "status", "/v1/tasks?label=x": "label", "/v1/tasks?due_before=now": "due_before",
+		"/v1/tasks?fields=ID": "fields", "/v1/tasks?order=up": "order", "/v1/tasks?final=perhaps": "final", "/v1/tasks?started_to=1": "started_to",
 		"/v1/modules/abc": "digest", "/v1/behaviors/A%20B": "name", "/v1/cluster?namespace=a%20b": "namespace",
 	} {
 		a := s.do("GET", path, "")
@@ -306,6 +307,10 @@ func TestReadQueries(t *testing.T) {
 		}
 	}
 	s.want(s.do("GET", "/v1/tasks/abc?wiat=5s", ""), 400, "unknown_field", "wiat")
+	lean := s.do("GET", "/v1/tasks?fields=id&fields=behavior&fields=error&id_prefix=ab&order=desc&count=true", "")
+	if want := `{"tasks":[{"id":"abc","behavior":"apitest.ok"}],"examined":1,"count":1}`; strings.TrimSpace(lean.body) != want {
+		t.Errorf("lean: %s, want %s", lean.body, want)
+	}
 	s.want(s.do("GET", "/v1/tasks/abc?namespace=nowhere", ""), 404, "namespace_not_found", "namespace")
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -144,6 +145,28 @@ func (q *query) time(name string) *time.Time {
 		q.fail(api.FieldError(api.CodeInvalidField, name, "%v", err))
 	}
 	return &t.Time
+}
+
+// timeRange reads name_from and name_to.
+func (q *query) timeRange(name string) api.TimeRange {
+	return api.TimeRange{From: q.time(name + "_from"), To: q.time(name + "_to")}
+}
+
+// either reads true or false. Nil: it is absent.
+func (q *query) either(name string) *bool {
+	if yes := q.flag(name); q.values.Has(name) {
+		return &yes
+	}
+	return nil
+}
+
+// word reads one of the values that the table has for a parameter, or "".
+func (q *query) word(name string) string {
+	s := q.text(name)
+	if p, _ := q.find(name); s != "" && !slices.Contains(p.values, s) {
+		q.fail(api.FieldError(api.CodeInvalidField, name, "must be %s", strings.Join(p.values, " or ")))
+	}
+	return s
 }
 
 // stale reads consistency=strong|stale (SPEC W4).

@@ -6,7 +6,6 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
-	"github.com/taskrt/taskrt/api/internal/schemas"
 	"github.com/taskrt/taskrt/task/access"
 )
 
@@ -35,23 +34,42 @@ var preferParam = param{
 	doc:  "return=minimal (RFC 7240): the answer has of a task only what names it and says where it is. Other preferences mean nothing.",
 }
 
+// listParams are the parameters of a list of tasks (SPEC Q1).
+func listParams() []param {
+	return []param{
+		namespaceParam,
+		{name: "status", values: api.ListStatuses(), doc: "Several: any of them. RETRYING is a FAILURE that waits for its next attempt, DEAD one that is final.", repeat: true},
+		{name: "final", kind: boolParam, doc: "Whether they have an outcome and will not run again by themselves."},
+		{name: "behavior", doc: "The behavior's name, in which * stands for any text; several: any of them.", repeat: true},
+		{name: "error", doc: "The code of their error; several: any of them.", repeat: true},
+		{name: "worker", doc: "The worker of the current attempt, or of the last."},
+		{name: "node", doc: "The node of that worker."},
+		{name: "parent", doc: "ID of the operation that they belong to, or of the task that submitted them."},
+		{name: "label", doc: "name=value; several: all of them.", repeat: true},
+		{name: "id_prefix", doc: "What their IDs begin with."},
+		{name: "created_from", kind: timeParam, doc: "Created at this time or later."},
+		{name: "created_to", kind: timeParam, doc: "Created before this time."},
+		{name: "started_from", kind: timeParam, doc: "The last attempt began at this time or later. If this is the only range, the order is that of these times."},
+		{name: "started_to", kind: timeParam, doc: "The last attempt began before this time."},
+		{name: "finished_from", kind: timeParam, doc: "The last outcome is of this time or later. If this is the only range, the order is that of these times."},
+		{name: "finished_to", kind: timeParam, doc: "The last outcome is of before this time."},
+		{name: "due_before", kind: timeParam, doc: "Tasks due at or before it."},
+		{name: "order", values: []string{"asc", "desc"}, doc: "desc: the last ones first. Default: asc."},
+		{name: "count", kind: boolParam, doc: "Answer how many there are, too, up to 10000."},
+		{name: "fields", doc: "Answer this field of each task; several: these.", repeat: true},
+		{name: "limit", kind: numberParam, doc: "Tasks of a page: 1 to 1000, default 100."},
+		{name: "cursor", doc: "Of the page before."},
+		staleParam, minIndexParam,
+	}
+}
+
 // taskRoutes are the routes of tasks (SPEC H1).
 func taskRoutes() []route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 	return []route{
 		{
-			method: get, path: "/v1/tasks", id: "listTasks", needs: in(auth.SeeTasks), summary: "List tasks in order of creation.", serve: (*handler).listTasks,
-			query: []param{
-				namespaceParam,
-				{name: "status", values: schemas.Words("TaskStatus"), doc: "Several: any of them.", repeat: true},
-				{name: "behavior", doc: "The behavior's name."},
-				{name: "parent", doc: "ID of the operation that they belong to, or of the task that submitted them."},
-				{name: "label", doc: "name=value; several: all of them.", repeat: true},
-				{name: "due_before", kind: timeParam, doc: "Tasks due at or before it."},
-				{name: "limit", kind: numberParam, doc: "Tasks of a page: 1 to 1000, default 100."},
-				{name: "cursor", doc: "Of the page before."},
-				staleParam, minIndexParam,
-			},
+			method: get, path: "/v1/tasks", id: "listTasks", needs: in(auth.SeeTasks), summary: "List tasks that are as asked for.", serve: (*handler).listTasks,
+			query:   listParams(),
 			answers: []success{ok(api.ListReply{})}, errors: namespaceErrors,
 		},
 		submitRoute(),

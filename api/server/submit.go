@@ -51,7 +51,7 @@ func (h *handler) submit(w http.ResponseWriter, r *request) error {
 	}
 	r.once.namespace = cmp.Or(t.One.Namespace, api.DefaultNamespace)
 	ctx, meta := r.call()
-	t.One.Minimal = wait == 0 && prefersMinimal(r.Header)
+	t.One.Minimal = wait == 0 && codec.PrefersMinimal(r.Header)
 	reply, err := h.service.Submit(ctx, t.One)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 	if err := t.Split(); err != nil {
 		return err
 	}
-	minimal := prefersMinimal(r.Header)
+	minimal := codec.PrefersMinimal(r.Header)
 	ns = cmp.Or(ns, t.Namespace) // if neither is given, each task names its own
 	results, requests, positions := make([]api.SubmitResult, len(t.Items)), make([]api.SubmitRequest, 0, len(t.Items)), make([]int, 0, len(t.Items))
 	for i := range t.Items {

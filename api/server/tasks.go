@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/server/lean"
 )
 
 // taskPath reads what every route of one task has: the ID in the path, and the namespace.
@@ -42,11 +44,17 @@ func (h *handler) getTask(w http.ResponseWriter, r *request) error {
 func (h *handler) listTasks(w http.ResponseWriter, r *request) error {
 	q := r.query
 	req := api.ListRequest{
-		Namespace: q.namespace(), Statuses: q.texts("status"), Behavior: q.text("behavior"), Parent: q.text("parent"),
-		Labels: q.texts("label"), DueBefore: q.time("due_before"), Cursor: q.text("cursor"),
+		Namespace: q.namespace(), Statuses: q.texts("status"), Behaviors: q.texts("behavior"), Parent: q.text("parent"), Errors: q.texts("error"),
+		Labels: q.texts("label"), DueBefore: q.time("due_before"), Cursor: q.text("cursor"), Worker: q.text("worker"), Node: q.text("node"),
+		IDPrefix: q.text("id_prefix"), Created: q.timeRange("created"), Started: q.timeRange("started"), Finished: q.timeRange("finished"),
+		Final: q.either("final"), Desc: q.word("order") == "desc", Count: q.flag("count"), Fields: q.texts("fields"),
 		Stale: q.stale(), MinIndex: q.number("min_index"), Limit: q.limit(),
 	}
 	if err := q.done(); err != nil {
+		return err
+	}
+	shown, err := lean.Fields(req.Fields, api.Task{})
+	if err != nil {
 		return err
 	}
 	ctx, meta := r.call()
@@ -54,7 +62,17 @@ func (h *handler) listTasks(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return answerList(w, meta, "tasks", slices.Values(reply.Tasks), codec.CursorAfter(reply.Cursor))
+	after := codec.AppendCounts(codec.CursorAfter(reply.Cursor), reply)
+	if shown == nil {
+		return answerList(w, meta, "tasks", slices.Values(reply.Tasks), after)
+	}
+	return answerList(w, meta, "tasks", func(yield func(json.RawMessage) bool) {
+		for _, t := range reply.Tasks {
+			if !yield(shown.Of(codec.Append(nil, t))) {
+				return
+			}
+		}
+	}, after)
 }
 
 // cancelTask is POST /v1/tasks/{id}/cancel. It answers 200 if the cancel is done, 202 if the worker is being told (SPEC H1,

@@ -14,7 +14,7 @@ func (p *program) listCommand() *cli.Command {
 		Name: cmd, Usage: "list tasks in order of creation", Category: "tasks",
 		Flags: clientFlags(append(pageFlags(cmd, "tasks"),
 			listFlag(cmd, "status", "CREATED, RUNNING, SUCCESS or FAILURE; given several times: any of them"),
-			stringFlag(cmd, "behavior", "", "of this behavior"),
+			listFlag(cmd, "behavior", "of this behavior; * stands for any text; given several times: any of them"),
 			listFlag(cmd, "label", "NAME=VALUE; given several times: all of them"),
 			stringFlag(cmd, "parent", "", "of this operation"),
 			stringFlag(cmd, "due-before", "", "due at this time or earlier (RFC 3339)"),
@@ -25,7 +25,7 @@ func (p *program) listCommand() *cli.Command {
 
 func list(c *cli.Context, cl *client) error {
 	r := api.ListRequest{
-		Namespace: cl.namespace, Statuses: uppers(c.StringSlice("status")), Behavior: c.String("behavior"), Labels: c.StringSlice("label"),
+		Namespace: cl.namespace, Statuses: uppers(c.StringSlice("status")), Behaviors: c.StringSlice("behavior"), Labels: c.StringSlice("label"),
 		Parent: c.String("parent"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
 	}
 	due, err := timeOf(c, "due-before")

@@ -22,7 +22,7 @@ var arrows = map[string][]string{
 	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"internal/birth", "abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
-	"node":      {".", "api", "api/auth", "api/children", "api/snapshot", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/scheduled", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux"},
+	"node":      {".", "api", "api/auth", "api/children", "api/snapshot", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/scheduled", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux", "node/query"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/health", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/schedule", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"api/client":          {"api", "api/auth", "api/internal/codec", "api/membership", "api/snapshot"},
 	"api/internal/codec":  {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":   {},
-	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location"},
+	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean"},
 	"api/server/location": {"api", "api/auth", "api/internal/codec"},
 	"api/server/stream":   {"api", "api/internal/codec"},
 	"api/server/paced":    {},
@@ -70,7 +70,7 @@ var arrows = map[string][]string{
 	"node/maintain":       {"task", "node/logs", "internal/clip"},
 	"node/peers":          {"api", "node/logs", "node/maintain", "node/watch", "task", "internal/idle", "internal/mux"},
 	"node/policy":         {"runtime/manifest", "task"},
-	"node/service":        {"api", "api/auth", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/schemas", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "task/blobs", "task/names", "internal/idle"},
+	"node/service":        {"api", "api/auth", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/schemas", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "task/blobs", "task/names", "internal/idle", "api/cursor", "node/query"},
 	"node/view":           {"api", "api/runs", "api/spaces", "task"},
 	"node/wait":           {"api", "node/watch", "task"},
 	"node/watch":          {"task", "task/wire"},
@@ -172,7 +172,7 @@ var arrows = map[string][]string{
 
 	// Tests only; see testOnly.
 	"abi/abitest":          {"abi", "runtime"},
-	"api/apitest":          {"api", "api/children", "api/client", "api/server", "blob", "node/accept", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "task/access", "worker", "internal/memnet", "internal/mux"},
+	"api/apitest":          {"api", "api/children", "api/client", "api/server", "blob", "node/accept", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "task/access", "worker", "internal/memnet", "internal/mux", "node/query", "api/cursor"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
 	"internal/built":       {},
@@ -230,6 +230,9 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/schedule":   {"api", "backup/sealed", "backup/series", "backup/target", "backup/target/bucket", "cmd/taskrt/internal/cmdline", "node/scheduled"},
 	"node/scheduled":                 {"abi", "api", "api/snapshot", "backup/series", "backup/target", "node/saving", "runtime", "task", "worker"},
 	"backup/target/targettest":       {"backup/target"},
+	"node/query":                     {"api", "api/cursor", "node/view", "task", "task/hash"},
+	"api/cursor":                     {"api"},
+	"api/server/lean":                {"api"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
@@ -304,6 +307,7 @@ var thirdParty = map[string][]string{
 	"backup/target/bucket":           {"github.com/minio/minio-go/v7"},
 	"node/scheduled":                 {"golang.org/x/time"},
 	"cmd/taskrt/internal/schedule":   {"github.com/urfave/cli/v2"},
+	"api/server/paced":               {"golang.org/x/sync"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

@@ -214,7 +214,7 @@ func drainPreset(ctx context.Context, b *bed) error {
 			}
 		}
 		took, used := time.Since(begun), cpu.figure(int64(n))
-		failed, err := b.client.Tasks(ctx, api.ListRequest{Namespace: b.namespace, Behavior: behavior, Statuses: []string{"FAILURE"}, Limit: 1})
+		failed, err := b.client.Tasks(ctx, api.ListRequest{Namespace: b.namespace, Behaviors: []string{behavior}, Statuses: []string{"FAILURE"}, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

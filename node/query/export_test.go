@@ -10,3 +10,10 @@ func (x *Index) Apply(evs []task.Event) {
 	x.horizon = whole
 	x.apply(evs)
 }
+
+// Shared returns how many numbers are given to what tasks share.
+func (x *Index) Shared() (classes, places int) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.classes.number), len(x.places.number)
+}

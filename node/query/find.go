@@ -26,9 +26,6 @@ const MaxExamined = 100_000
 // verifiedAt is how many records are read while the machine holds still.
 const verifiedAt = 256
 
-// Timed reports whether the order of a search is that of a time. Its cursors are good for no other order.
-func (s *Search) Timed() bool { return s.Filter.by() != createdAt }
-
 // Find gives take the records of a page, in order and a few at a time, while the machine holds still. take returns how many of them it took, at least one:
 // fewer than it was given end the page before the next one.
 func (x *Index) Find(ctx context.Context, s Search, take func(*task.Machine, []*task.Task) int) (Page, error) {

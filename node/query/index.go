@@ -310,10 +310,3 @@ func (x *Index) Tasks() int {
 	defer x.mu.RUnlock()
 	return x.tasks
 }
-
-// Classes returns how many kinds of tasks there are: behaviors, versions, states and codes.
-func (x *Index) Classes() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return len(x.classes.number)
-}

@@ -19,7 +19,7 @@ const (
 	maxTail  = 4096
 )
 
-// hashes of attributes. They are of no contract: each node makes its own.
+// hashOf returns the hash of an attribute, of which the slot bits are 0. It is of no contract: each node makes its own.
 func hashOf(kind uint64, namespace, name, value string) uint64 {
 	h := hash.New(kind)
 	h.Str(namespace)

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/google/uuid"
+
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/node/identity"

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/cursor"
 	"github.com/taskrt/taskrt/api/spaces"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
@@ -146,7 +147,7 @@ func (svc *Service) Operations(ctx context.Context, r api.OperationsRequest) (*a
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	after, err := r.After()
+	after, err := cursor.Operations.Read(r.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,9 @@ func (svc *Service) Operations(ctx context.Context, r api.OperationsRequest) (*a
 			}
 			reply.Operations = append(reply.Operations, view.Of(m).Operation(o))
 		}
-		f.After, reply.Cursor = next, api.OperationsCursor(next)
+		if f.After, reply.Cursor = next, ""; next != 0 {
+			reply.Cursor = cursor.Operations.Text(next)
+		}
 		return next != 0 && len(reply.Operations) < r.Limit
 	})
 	if err := firstError(err, missing); err != nil {
@@ -193,7 +196,7 @@ func (svc *Service) Partitions(ctx context.Context, r api.PartitionsRequest) (*a
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	from, err := r.From()
+	from, err := cursor.Partitions.Read(r.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -205,12 +208,14 @@ func (svc *Service) Partitions(ctx context.Context, r api.PartitionsRequest) (*a
 			missing = noOperation(m, key)
 			return
 		}
-		tasks, next := m.OperationTasks(key, from, r.Limit, statuses(r.Status))
+		tasks, next := m.OperationTasks(key, int64(min(from, api.MaxPartitions)), r.Limit, statuses(r.Status))
 		reply.Tasks = view.Of(m).Page(tasks, new(view.Composed))
 		if n := len(reply.Tasks); n < len(tasks) {
 			next = task.PartitionOf(tasks[n-1]) + 1
 		}
-		reply.Cursor = api.PartitionsCursor(next)
+		if next >= 0 {
+			reply.Cursor = cursor.Partitions.Text(uint64(next))
+		}
 	})
 	if err := firstError(err, missing); err != nil {
 		return nil, err

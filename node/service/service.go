@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/maintain"
+	"github.com/taskrt/taskrt/node/query"
 	"github.com/taskrt/taskrt/node/schemas"
 	"github.com/taskrt/taskrt/node/wait"
 	"github.com/taskrt/taskrt/node/watch"
@@ -78,6 +79,7 @@ type Config struct {
 	Members Members
 	Accepts Accepts
 	Waits   *wait.Dispatcher
+	Found   *query.Index
 	Changes *watch.Feed
 	Clock   raftstore.Clock
 	// Maintenance is the configuration of runs, which the API shows.
@@ -93,6 +95,7 @@ type Service struct {
 	members     Members
 	accepts     Accepts
 	waits       *wait.Dispatcher
+	found       *query.Index
 	changes     *watch.Feed
 	clock       raftstore.Clock
 	maintenance maintain.Config
@@ -111,7 +114,7 @@ var _ api.Service = (*Service)(nil)
 // New makes a Service.
 func New(c Config) *Service {
 	return &Service{
-		store: c.Store, files: c.Files, modules: c.Modules, members: c.Members, accepts: c.Accepts, waits: c.Waits, changes: c.Changes,
+		store: c.Store, files: c.Files, modules: c.Modules, members: c.Members, accepts: c.Accepts, waits: c.Waits, found: c.Found, changes: c.Changes,
 		clock: c.Clock, maintenance: c.Maintenance, logger: c.Logger,
 		schemas: schemas.New(), exports: make(chan struct{}, maxExports),
 		content: semaphore.NewWeighted(maxContents), listed: semaphore.NewWeighted(maxListed),

@@ -2,8 +2,6 @@ package service
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/spaces"
@@ -58,64 +56,18 @@ func (svc *Service) Tasks(ctx context.Context, r api.ListRequest) (*api.ListRepl
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	after, err := r.After()
-	if err != nil {
-		return nil, err
-	}
-	f := task.Filter{
-		Namespace: r.Namespace, Behavior: r.Behavior, Parent: r.Parent, Limit: r.Limit, After: after,
-	}
-	for _, s := range r.Statuses {
-		f.Statuses = append(f.Statuses, statuses(s))
-	}
-	for _, l := range r.Labels {
-		name, value, _ := strings.Cut(l, "=")
-		f.Labels = append(f.Labels, task.Label{Name: name, Value: value})
-	}
-	if r.DueBefore != nil {
-		f.DueBefore = task.Time(r.DueBefore.UnixMilli())
-	}
-	f.Rows = lookedAt
-	page := &taskPage{filter: f, limit: r.Limit, sight: r.Sight, tasks: []*api.Task{}}
 	missing := error(nil)
-	err = svc.look(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) (more bool) {
+	err := svc.read(ctx, readOptions{r.Stale, r.MinIndex}, func(m *task.Machine) {
 		if !m.NamespaceExists(r.Namespace) {
 			missing = spaces.Unknown(r.Namespace)
-			return false
 		}
-		return page.look(m)
 	})
 	if err := firstError(err, missing); err != nil {
 		return nil, err
 	}
-	return &api.ListReply{Tasks: page.tasks, Cursor: api.TasksCursor(page.next)}, nil
-}
-
-// taskPage is a page of tasks that is filled by several looks.
-type taskPage struct {
-	filter task.Filter
-	limit  int
-	sight  func(behavior string, creator uint64) bool // nil: everything
-	tasks  []*api.Task
-	params view.Composed
-	next   uint64 // where the next page begins, as Machine.Tasks gives it
-}
-
-// look goes on where the last look ended. It returns true if the page is not complete.
-func (p *taskPage) look(m *task.Machine) (more bool) {
-	p.filter.Limit = p.limit - len(p.tasks)
-	ts, next := m.Tasks(p.filter)
-	if p.sight != nil {
-		ts = slices.DeleteFunc(ts, func(t *task.Task) bool { return !p.sight(t.Behavior, t.Creator) })
-	}
-	shown := view.Of(m).Page(ts, &p.params)
-	p.tasks = append(p.tasks, shown...)
-	if n := len(shown); n < len(ts) { // the params of the others are for the next page
-		p.next = ts[n-1].CreatedRev
-		return false
-	}
-	p.filter.After, p.next = next, next
-	return next != 0 && len(p.tasks) < p.limit && !p.params.Full()
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return svc.found.List(ctx, &r)
 }
 
 func statuses(s string) task.Status {

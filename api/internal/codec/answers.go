@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/scan"
@@ -130,4 +131,18 @@ func CursorAfter(cursor string) []byte {
 		return nil
 	}
 	return append([]byte(`,"cursor":`), Encode(cursor)...)
+}
+
+// AppendCounts appends what a list of tasks says of itself behind the tasks.
+func AppendCounts(b []byte, r *api.ListReply) []byte {
+	if r.Examined > 0 {
+		b = strconv.AppendInt(append(b, `,"examined":`...), r.Examined, 10)
+	}
+	if r.Count != nil {
+		b = strconv.AppendInt(append(b, `,"count":`...), *r.Count, 10)
+	}
+	if r.CountMore {
+		b = append(b, `,"count_more":true`...)
+	}
+	return b
 }

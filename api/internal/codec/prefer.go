@@ -1,16 +1,14 @@
-package server
+package codec
 
 import (
 	"net/http"
 	"strings"
-
-	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-// prefersMinimal reads the preference "return". Other preferences mean nothing here. If "return" is given twice, the first
+// PrefersMinimal reads the preference "return". Other preferences mean nothing here. If "return" is given twice, the first
 // counts (RFC 7240, section 2).
-func prefersMinimal(h http.Header) bool {
-	for _, field := range h.Values(codec.PreferHeader) {
+func PrefersMinimal(h http.Header) bool {
+	for _, field := range h.Values(PreferHeader) {
 		for preference := range strings.SplitSeq(field, ",") {
 			preference, _, _ = strings.Cut(preference, ";")
 			name, value, _ := strings.Cut(preference, "=")

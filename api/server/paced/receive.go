@@ -1,0 +1,50 @@
+package paced
+
+import (
+	"errors"
+	"io"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// ErrBudget says that the bytes of a body are more than is left of a budget.
+var ErrBudget = errors.New("paced: too many bytes are being received")
+
+// firstPiece is for how many bytes of a body there is room before any of them has come.
+const firstPiece = 64 << 10
+
+// Receive reads r to its end, which comes after at most most bytes. The bytes count against the budget until release is called. It takes the budget as the bytes come, not as they are
+// announced: clients that announce megabytes and send nothing must not keep others out (slowloris).
+func Receive(budget *semaphore.Weighted, r io.Reader, most int64) (body []byte, release func(), err error) {
+	room := min(most, firstPiece) + 1 // a byte more, because the end is seen only while there is room
+	if !budget.TryAcquire(room) {
+		return nil, nil, ErrBudget
+	}
+	release = func() { budget.Release(room) }
+	body = make([]byte, 0, room)
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if errors.Is(err, io.EOF) {
+			return body, release, nil
+		}
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		if len(body) < cap(body) {
+			continue
+		}
+		if room > most {
+			panic("a body is longer than its limit") // cannot happen: r is bounded
+		}
+		more := min(4*room, most+1)
+		if !budget.TryAcquire(more) { // in addition to the old room: both are in memory while the bytes are copied
+			release()
+			return nil, nil, ErrBudget
+		}
+		body = append(make([]byte, 0, more), body...)
+		release()
+		room = more
+	}
+}

@@ -1,0 +1,116 @@
+package query
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node/view"
+	"github.com/taskrt/taskrt/task"
+)
+
+// maxCount bounds what a list counts.
+const maxCount = 10_000
+
+// List answers a list of tasks, which has passed its Check, of at least the state that the machine has now.
+func (x *Index) List(ctx context.Context, r *api.ListRequest) (*api.ListReply, error) {
+	s := Search{Filter: filterOf(r), Desc: r.Desc, Limit: r.Limit}
+	var err error
+	if s.After, err = s.placeOf(r.Cursor); err != nil {
+		return nil, err
+	}
+	if err := x.CatchUp(ctx); err != nil {
+		return nil, api.NewError(api.CodeNotReady, "this node makes its index of tasks, or stops; ask another, or try again")
+	}
+	reply := &api.ListReply{Tasks: []*api.Task{}}
+	var params view.Composed
+	page, err := x.Find(ctx, s, func(m *task.Machine, ts []*task.Task) int {
+		shown := view.Of(m).Page(ts, &params)
+		reply.Tasks = append(reply.Tasks, shown...)
+		return len(shown)
+	})
+	if err != nil {
+		return nil, tooLong
+	}
+	reply.Cursor, reply.Examined = s.cursorAt(page.Next), int64(page.Examined)
+	if !r.Count {
+		return reply, nil
+	}
+	n := int64(0)
+	s.After, s.Limit = Place{}, maxCount
+	page, err = x.Find(ctx, s, func(_ *task.Machine, ts []*task.Task) int {
+		n += int64(len(ts))
+		return len(ts)
+	})
+	if err != nil {
+		return nil, tooLong
+	}
+	reply.Count, reply.CountMore = &n, page.Next != Place{}
+	return reply, nil
+}
+
+// tooLong is the answer to who waits no longer.
+var tooLong = api.NewError(api.CodeNotReady, "it took too long to look for tasks on this node; ask another, or try again")
+
+// filterOf translates what a request asks for.
+func filterOf(r *api.ListRequest) Filter {
+	f := Filter{
+		Namespace: r.Namespace, States: statesOf(r.Statuses, r.Final), Behaviors: r.Behaviors, Codes: r.Errors, Worker: r.Worker, Node: r.Node,
+		Parent: r.Parent, IDPrefix: r.IDPrefix, Created: rangeOf(r.Created), Started: rangeOf(r.Started), Finished: rangeOf(r.Finished),
+		DueBefore: timeAt(r.DueBefore), Sight: r.Sight,
+	}
+	for _, l := range r.Labels {
+		name, value, _ := strings.Cut(l, "=")
+		f.Labels = append(f.Labels, task.Label{Name: name, Value: value})
+	}
+	return f
+}
+
+// words are the states that a status of a request means.
+var words = map[string]States{
+	"CREATED": Of(Created), "RUNNING": Of(Running), "SUCCESS": Of(Succeeded, Repeating), "FAILURE": Of(Dead, Retrying),
+	"RETRYING": Of(Retrying), "DEAD": Of(Dead),
+}
+
+// none is a set of states that no task has.
+const none States = 1 << states
+
+func statesOf(statuses []string, final *bool) States {
+	var s States
+	for _, word := range statuses {
+		s |= words[word]
+	}
+	if final == nil {
+		return s
+	}
+	if s == 0 {
+		s = Of(Created, Running, Repeating, Succeeded, Retrying, Dead)
+	}
+	ended := Of(Succeeded, Dead)
+	if *final {
+		s &= ended
+	} else {
+		s &^= ended
+	}
+	if s == 0 {
+		return none
+	}
+	return s
+}
+
+// rangeOf translates a range of times. Times before 1970 are the beginning.
+func rangeOf(r api.TimeRange) Range {
+	x := Range{From: timeAt(r.From), To: timeAt(r.To)}
+	if r != (api.TimeRange{}) && x == (Range{}) {
+		x.From = 1
+	}
+	return x
+}
+
+func timeAt(at *time.Time) task.Time {
+	if at == nil {
+		return 0
+	}
+	return max(task.Time(at.UnixMilli()), 1)
+}
