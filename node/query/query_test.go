@@ -12,7 +12,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-var worlds = flag.Int("worlds", 8, "random worlds of TestFindsWhatIsThere")
+var worlds = flag.Int("worlds", 5, "random worlds of TestFindsWhatIsThere")
 
 // TestFindsWhatIsThere asks random questions of random worlds (SPEC Q1), in pages, and compares with a look at every record.
 func TestFindsWhatIsThere(t *testing.T) {
