@@ -86,4 +86,12 @@ var backupMutants = []mutant{
 		Pkg: "./node/restoring", Run: "TestRestore$", Why: "C8: tokens would hold that the operator wanted dropped"},
 	{Name: "backup-plain-all-the-same", Dir: "cmd/taskrt/internal/snapshots", In: "receive", Old: "if len(keys) > 0 {", New: "if len(keys) > 9 {",
 		Pkg: "./cmd/taskrt/internal/snapshots", Run: "TestSave$", Why: "C8: a backup that was to be encrypted would lie about in the open"},
+	{Name: "bucket-reads-for-ever", Dir: "backup/target/bucket", In: "moving.Read", Old: "time.Now().Add(2 * stall)", New: "time.Now().Add(2000 * stall)",
+		Pkg: "./backup/target/bucket", Run: "TestSilentDownload$", Why: "C8: a store that falls silent would hold a backup up for ever"},
+	{Name: "bucket-writes-for-ever", Dir: "backup/target/bucket", In: "moving.Write", Old: "time.Now().Add(2 * stall)", New: "time.Now().Add(2000 * stall)",
+		Pkg: "./backup/target/bucket", Run: "TestSilentUpload$", Why: "C8: a store that falls silent would hold a backup up for ever"},
+	{Name: "bucket-slow-upload", Dir: "backup/target/bucket", In: "moving.Write", Old: "c.SetDeadline(", New: "c.SetWriteDeadline(",
+		Pkg: "./backup/target/bucket", Run: "TestSlowUpload$", Why: "C8: over a slow line no large blob would ever be stored"},
+	{Name: "bucket-begins-anew", Dir: "backup/target/bucket", In: "object.open", Old: "if r.at > 0 {", New: "if r.at < 0 {",
+		Pkg: "./backup/target/bucket", Run: "TestSilentDownload$", Why: "C8: what was downloaded twice would be taken for damage"},
 }

@@ -38,7 +38,7 @@ var _ target.Target = (*Bucket)(nil)
 const (
 	partBytes  = 16 << 20    // of an object whose length is not known before; one part is in memory. 10,000 of them make an object
 	singlePut  = 64 << 20    // an object of a known length goes as one
-	stall      = time.Minute // a connection on which nothing moves for so long is given up
+	stall      = time.Minute // an answer that does not begin for so long, or a connection on which nothing moves for twice as long, is given up
 	attempts   = 5           // for each request
 	defaultURL = "https://s3.amazonaws.com"
 )
@@ -46,6 +46,13 @@ const (
 // Open reads s3://BUCKET/PREFIX?endpoint=URL&region=REGION&path_style=true. Nothing is sent before the first call. Keys are found where every
 // client of S3 looks for them: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws/credentials, the role of the machine.
 func Open(text string) (*Bucket, error) {
+	return open(text, (&net.Dialer{Timeout: stall / 2}).DialContext)
+}
+
+// dialer makes a connection.
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func open(text string, dial dialer) (*Bucket, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, err
@@ -81,7 +88,7 @@ func Open(text string) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport.DialContext, transport.ResponseHeaderTimeout = dial, stall
+	transport.DialContext, transport.ResponseHeaderTimeout = dial.moving, stall
 	client, err := minio.New(at.Host, &minio.Options{
 		Creds:  credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{Client: &http.Client{Transport: transport}}}),
 		Secure: at.Scheme == "https", Transport: transport, BucketLookup: lookup, MaxRetries: attempts,
@@ -103,16 +110,17 @@ func first(texts ...string) string {
 	return append(texts, "")[max(i, 0)]
 }
 
-// dial makes a connection that ends when nothing moves on it.
-func dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := (&net.Dialer{Timeout: stall / 2}).DialContext(ctx, network, addr)
+// moving makes a connection that ends when nothing moves on it.
+func (d dialer) moving(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := d(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
 	return moving{c}, nil
 }
 
-// moving is a connection each of whose reads and writes has its time.
+// moving is a connection on which something moves. While a request is written, a read waits for its answer: what is written counts for that read,
+// too, or else no body could take longer than a silence may.
 type moving struct{ net.Conn }
 
 // Read implements net.Conn.
@@ -125,7 +133,7 @@ func (c moving) Read(b []byte) (int, error) {
 
 // Write implements net.Conn.
 func (c moving) Write(b []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(stall)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(2 * stall)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(b)
