@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,6 +66,42 @@ func TestSubmitRefusals(t *testing.T) {
 		l, err := c.Node(0).Tasks(t.Context(), api.ListRequest{})
 		if err != nil || len(l.Tasks) > 0 {
 			t.Errorf("something was stored: %v, %v", l, err)
+		}
+	})
+}
+
+// TestListsSeeWhatWasAcknowledged: a list at one node has what another node has acknowledged, at once (SPEC Q1, W4), also after a restart.
+func TestListsSeeWhatWasAcknowledged(t *testing.T) {
+	clustertest.Run(t, 3, clustertest.Options{NoWorkers: true}, func(t *testing.T, c *clustertest.Cluster) {
+		if _, err := put(t, c, 0, "mail", `{"kind":"external"}`); err != nil {
+			t.Fatal(err)
+		}
+		const n = 60
+		for i := range n {
+			id := fmt.Sprintf("listed-%02d", i)
+			if _, err := c.Node(i%3).Submit(t.Context(), api.SubmitRequest{Behavior: "mail", ID: id}); err != nil {
+				t.Fatal(err)
+			}
+			one, err := c.Node((i+1)%3).Tasks(t.Context(), api.ListRequest{IDPrefix: id, Statuses: []string{"CREATED"}, Count: true})
+			if err != nil || len(one.Tasks) != 1 || *one.Count != 1 {
+				t.Fatalf("%s: %+v, %v", id, one, err)
+			}
+			if i%2 == 0 {
+				continue
+			}
+			if _, err := c.Node((i+1)%3).Cancel(t.Context(), "", id); err != nil {
+				t.Fatal(err)
+			}
+			gone, err := c.Node((i+2)%3).Tasks(t.Context(), api.ListRequest{IDPrefix: id, Statuses: []string{"DEAD"}, Errors: []string{"CANCELLED"}})
+			if err != nil || len(gone.Tasks) != 1 {
+				t.Fatalf("%s was cancelled: %+v, %v", id, gone, err)
+			}
+		}
+		c.Kill(1)
+		c.Start(1)
+		all, err := c.Node(1).Tasks(t.Context(), api.ListRequest{Behaviors: []string{"mail"}, Limit: 1000, Desc: true})
+		if err != nil || len(all.Tasks) != n || all.Tasks[0].ID != "listed-59" {
+			t.Errorf("after a restart: %d tasks, %v", len(all.Tasks), err)
 		}
 	})
 }

@@ -90,13 +90,6 @@ func rawRefFlag() cli.Flag {
 func lower(c *cli.Context, name string) string { return strings.ToLower(c.String(name)) }
 func upper(c *cli.Context, name string) string { return strings.ToUpper(c.String(name)) }
 
-func uppers(words []string) []string {
-	for i := range words {
-		words[i] = strings.ToUpper(words[i])
-	}
-	return words
-}
-
 // durationOf parses a duration flag; 0 if it is empty.
 func durationOf(c *cli.Context, name string) (d api.Duration, err error) {
 	s := c.String(name)

@@ -1,40 +1,38 @@
 package main
 
 import (
+	"strings"
+	"time"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/filters"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) listCommand() *cli.Command {
 	const cmd = "list"
+	own := append(pageFlags(cmd, "tasks"),
+		stringFlag(cmd, "order", "desc", "desc: the last ones first; asc: the first ones. By --started or --finished if one of them is the only range, else by creation"))
 	return &cli.Command{
-		Name: cmd, Usage: "list tasks in order of creation", Category: "tasks",
-		Flags: clientFlags(append(pageFlags(cmd, "tasks"),
-			listFlag(cmd, "status", "CREATED, RUNNING, SUCCESS or FAILURE; given several times: any of them"),
-			listFlag(cmd, "behavior", "of this behavior; * stands for any text; given several times: any of them"),
-			listFlag(cmd, "label", "NAME=VALUE; given several times: all of them"),
-			stringFlag(cmd, "parent", "", "of this operation"),
-			stringFlag(cmd, "due-before", "", "due at this time or earlier (RFC 3339)"),
-		)...),
+		Name: cmd, Usage: "list tasks, the last ones first", Category: "tasks",
+		Flags:  clientFlags(append(own, filters.Flags(filters.Kit{String: stringFlag, List: listFlag}, cmd)...)...),
 		Action: p.client(list),
 	}
 }
 
 func list(c *cli.Context, cl *client) error {
-	r := api.ListRequest{
-		Namespace: cl.namespace, Statuses: uppers(c.StringSlice("status")), Behaviors: c.StringSlice("behavior"), Labels: c.StringSlice("label"),
-		Parent: c.String("parent"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
-	}
-	due, err := timeOf(c, "due-before")
+	r, err := filters.Read(c, cl.namespace, time.Now())
 	if err != nil {
 		return err
 	}
-	if due != nil {
-		r.DueBefore = &due.Time
+	order := strings.ToLower(c.String("order"))
+	if order != "asc" && order != "desc" {
+		return usagef(c, "--order is asc or desc")
 	}
+	r.Desc, r.Limit, r.Cursor = order == "desc", c.Int("limit"), c.String("cursor")
 	reply, err := cl.Tasks(cl.ctx, r)
 	if err != nil {
 		return err
