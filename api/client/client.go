@@ -159,6 +159,7 @@ type call struct {
 	part         string        // what stands behind the context's key, if one call of the program goes in several requests
 	resend       bool          // it may be sent again although it may have been done
 	minimal      bool          // the short answer is enough
+	end          time.Time     // of all slices of a wait, of which this call is one; zero: it is none
 	patient      bool          // unreachable servers are worth waiting for: they were there a moment ago
 }
 
@@ -194,7 +195,8 @@ func (c *Client) do(ctx context.Context, k call, v any) (*reply, error) {
 		err     error
 		maybe   bool
 	)
-	c.rounds(ctx, c.config.RetryFor+k.wait, func(base *url.URL) (over, answered bool) {
+	c.rounds(ctx, k.patience(c.config.RetryFor), func(base *url.URL) (over, answered bool) {
+		k.shorten()
 		r, verdict, err = c.exchange(ctx, base, k)
 		if api.CodeOf(err) == "keys_exhausted" && isSpare(ctx) && !maybe {
 			k = bare

@@ -35,16 +35,17 @@ func (c *Client) Operation(ctx context.Context, namespace, id string, o api.Oper
 		return nil, err
 	}
 	if o.Wait <= 0 {
-		return c.getOperation(ctx, namespace, id, o, false)
+		return c.getOperation(ctx, namespace, id, o, time.Time{}, false)
 	}
-	return inSlices(time.Now().Add(o.Wait), func(slice time.Duration, patient bool) (op *api.Operation, final bool, err error) {
+	end := time.Now().Add(o.Wait)
+	return inSlices(ctx, end, func(slice time.Duration, patient bool) (op *api.Operation, final bool, err error) {
 		o.Wait = slice
-		op, err = c.getOperation(ctx, namespace, id, o, patient)
+		op, err = c.getOperation(ctx, namespace, id, o, end, patient)
 		return op, err == nil && op.Final(), err
 	})
 }
 
-func (c *Client) getOperation(ctx context.Context, namespace, id string, o api.OperationGet, patient bool) (*api.Operation, error) {
+func (c *Client) getOperation(ctx context.Context, namespace, id string, o api.OperationGet, end time.Time, patient bool) (*api.Operation, error) {
 	q := inNamespace(namespace)
 	if o.Wait > 0 {
 		q.Set("wait", o.Wait.String())
@@ -53,7 +54,7 @@ func (c *Client) getOperation(ctx context.Context, namespace, id string, o api.O
 	setReading(q, o.Stale, o.MinIndex)
 	var answer codec.OperationAnswer
 	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: operationURL(id), query: q, wait: o.Wait, resend: true, patient: patient,
+		method: http.MethodGet, path: operationURL(id), query: q, wait: o.Wait, resend: true, end: end, patient: patient,
 	}, &answer)
 	return answer.Operation, err
 }

@@ -37,33 +37,36 @@ func (c *Client) Task(ctx context.Context, namespace, id string, o api.GetOption
 		return nil, err
 	}
 	if o.Wait <= 0 {
-		return c.get(ctx, namespace, id, o, false)
+		return c.get(ctx, namespace, id, o, time.Time{}, false)
 	}
 	end := time.Now().Add(o.Wait)
 	if ofOutcome(until) && o.Since == 0 {
 		// "From the current rev" must not begin anew with every slice.
 		now := o
 		now.Wait = 0
-		t, err := c.get(ctx, namespace, id, now, false)
+		t, err := c.get(ctx, namespace, id, now, time.Time{}, false)
 		if err != nil || t.Final {
 			return t, err
 		}
 		o.Since = t.Rev
 	}
-	return inSlices(end, func(slice time.Duration, patient bool) (t *api.Task, final bool, err error) {
+	return inSlices(ctx, end, func(slice time.Duration, patient bool) (t *api.Task, final bool, err error) {
 		o.Wait = slice
-		t, err = c.get(ctx, namespace, id, o, patient)
+		t, err = c.get(ctx, namespace, id, o, end, patient)
 		return t, err == nil && t.Final, err
 	})
 }
 
 // inSlices waits until end, in slices. get asks some node for one slice of the wait. patient says that a node answered a moment
 // ago.
-func inSlices[T any](end time.Time, get func(slice time.Duration, patient bool) (v T, final bool, err error)) (T, error) {
+func inSlices[T any](ctx context.Context, end time.Time, get func(slice time.Duration, patient bool) (v T, final bool, err error)) (T, error) {
 	for patient := false; ; patient = true {
 		slice := max(min(time.Until(end), pollSlice), 0)
 		began := time.Now()
 		v, final, err := get(slice, patient)
+		if Passes(err) && ctx.Err() == nil && time.Until(end) > 0 {
+			continue // nobody leads: the wait is as long as the caller said
+		}
 		if err != nil || final {
 			return v, err
 		}
@@ -74,12 +77,35 @@ func inSlices[T any](end time.Time, get func(slice time.Duration, patient bool) 
 	}
 }
 
+// Passes reports whether an error says that a cluster, which answers, does nothing just now: that nobody leads it, for instance.
+func Passes(err error) bool {
+	e := api.ErrorOf(err)
+	return e != nil && judge(e) == nothing
+}
+
+// patience is for how long a call is sent again that certainly did nothing: no slice of a wait goes on behind the end of the wait for longer than
+// any other request would.
+func (k *call) patience(retryFor time.Duration) time.Duration {
+	if k.end.IsZero() {
+		return retryFor + k.wait
+	}
+	return min(retryFor+k.wait, max(retryFor, time.Until(k.end)))
+}
+
+// shorten lets a slice that is sent again ask for no more than what is left of the wait.
+func (k *call) shorten() {
+	if left := max(time.Until(k.end), 0); !k.end.IsZero() && left < k.wait {
+		k.wait = left
+		k.query.Set("wait", left.String())
+	}
+}
+
 // ofOutcome reports whether a wait is for an outcome above a rev.
 func ofOutcome(u api.Until) bool {
 	return u.Kind == "success" || u.Kind == "failure" || u.Kind == "outcome"
 }
 
-func (c *Client) get(ctx context.Context, namespace, id string, o api.GetOptions, patient bool) (*api.Task, error) {
+func (c *Client) get(ctx context.Context, namespace, id string, o api.GetOptions, end time.Time, patient bool) (*api.Task, error) {
 	q := inNamespace(namespace)
 	if o.Wait > 0 {
 		q.Set("wait", o.Wait.String())
@@ -89,7 +115,7 @@ func (c *Client) get(ctx context.Context, namespace, id string, o api.GetOptions
 	setReading(q, o.Stale, o.MinIndex)
 	var answer codec.TaskAnswer
 	_, err := c.do(ctx, call{
-		method: http.MethodGet, path: taskURL(id), query: q, wait: o.Wait, resend: true, patient: patient,
+		method: http.MethodGet, path: taskURL(id), query: q, wait: o.Wait, resend: true, end: end, patient: patient,
 	}, &answer)
 	return answer.Task, err
 }

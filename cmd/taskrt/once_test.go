@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -73,5 +74,36 @@ func TestOperatorsActOnce(t *testing.T) {
 	}
 	if key := send("retry", "some-id", "--idempotency-key", "mine"); key != "mine" {
 		t.Errorf("given: key %q", key)
+	}
+}
+
+// TestWaitsLookWithinTheirTime: the first look of a wait, too, goes on without a leader for as long as the wait may take (SPEC W1).
+func TestWaitsLookWithinTheirTime(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"wait", "one"}, {"op", "watch", "one"}} {
+		var first string
+		var mu sync.Mutex
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if first == "" {
+				first = r.URL.Query().Get("until") + " " + r.URL.Query().Get("wait")
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = w.Write([]byte(`{"code":"no_leader"}`))
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			if strings.HasPrefix(r.URL.Path, "/v1/tasks/") {
+				_, _ = w.Write([]byte(`{"task":{"id":"one","status":"SUCCESS","final":true,"rev":3}}`))
+				return
+			}
+			_, _ = w.Write([]byte(`{"operation":{"id":"one","status":"SUCCESS","rev":3}}`))
+		}))
+		out, code := runHere(t.Context(), t, append(args, "--timeout", "10m", "--server", server.URL)...)
+		if code != 0 || first != "rev:1 20s" {
+			t.Errorf("%v: %q, code %d; the first look was %q", args, out, code, first)
+		}
+		server.Close()
 	}
 }

@@ -27,6 +27,9 @@ func followOperation(ctx context.Context, cl *apiclient.Client, o *api.Operation
 		last := *o
 		for o.Rev == last.Rev && o.Counts == last.Counts && o.Cleanups == last.Cleanups {
 			next, err := cl.Operation(ctx, o.Namespace, o.ID, api.OperationGet{Wait: operationPulse, Until: fmt.Sprintf("rev:%d", o.Rev+1)})
+			if apiclient.Passes(err) && ctx.Err() == nil {
+				continue // nobody leads: ctx says when to give up
+			}
 			if err != nil {
 				return err
 			}
@@ -41,12 +44,13 @@ func opWatch(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	o, err := cl.Operation(cl.ctx, cl.namespace, c.Args().First(), api.OperationGet{})
+	wait := cmp.Or(time.Duration(timeout), maxWait)
+	ctx, cancel := context.WithTimeout(cl.ctx, wait)
+	defer cancel()
+	o, err := cl.Operation(cl.ctx, cl.namespace, c.Args().First(), api.OperationGet{Wait: wait, Until: "rev:1"}) // waits for a leader only
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(cl.ctx, cmp.Or(time.Duration(timeout), maxWait))
-	defer cancel()
 	last := o
 	err = followOperation(ctx, cl.Client, o, func(o *api.Operation) error {
 		last = o

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
@@ -40,31 +41,32 @@ func wait(c *cli.Context, cl *client) error {
 		return cl.awaitMany(c.Args().Slice(), lower(c, "until"), c.Bool("any"), timeout)
 	}
 	// The first look also says from which state to wait, so that "success" means a success after this command.
-	t, err := cl.Task(cl.ctx, cl.namespace, c.Args().First(), api.GetOptions{})
+	// Every task has a rev: this look waits for a leader only, in the time of the wait.
+	began := time.Now()
+	t, err := cl.Task(cl.ctx, cl.namespace, c.Args().First(), api.GetOptions{Wait: cmp.Or(time.Duration(timeout), maxWait), Until: "rev:1"})
 	if err != nil {
 		return err
 	}
-	return cl.awaitUntil(t, lower(c, "until"), timeout)
+	return cl.awaitUntil(t, lower(c, "until"), began, timeout)
 }
 
 // awaitCycle waits for the outcome of the cycle that t is in, as a submit has just answered it, and prints the
 // outcome. A task that repeats is never final, and a failure that will be retried is no outcome (SPEC W1).
 func (c *client) awaitCycle(t *api.Task, timeout api.Duration) error {
 	if t.Final {
-		return c.awaitUntil(t, "final", timeout)
+		return c.awaitUntil(t, "final", time.Now(), timeout)
 	}
-	return c.awaitUntil(t, "outcome", timeout)
+	return c.awaitUntil(t, "outcome", time.Now(), timeout)
 }
 
 // maxWait is "for ever".
 const maxWait = time.Duration(math.MaxInt64) / 2
 
-func (c *client) awaitUntil(t *api.Task, until string, timeout api.Duration) error {
+func (c *client) awaitUntil(t *api.Task, until string, began time.Time, timeout api.Duration) error {
 	o := api.GetOptions{Wait: maxWait, Until: until, Since: t.Rev}
 	if timeout > 0 {
-		o.Wait = time.Duration(timeout)
+		o.Wait = max(time.Duration(timeout)-time.Since(began), time.Millisecond)
 	}
-	began := time.Now()
 	stop := c.showProgress(t)
 	t, err := c.Task(c.ctx, t.Namespace, t.ID, o)
 	stop()
@@ -73,7 +75,7 @@ func (c *client) awaitUntil(t *api.Task, until string, timeout api.Duration) err
 	}
 	// An answer that comes after the whole time is the state at that moment. It is a time-out, unless the state is
 	// what the command waited for.
-	if !t.Final && timeout > 0 && time.Since(began) >= o.Wait {
+	if !t.Final && timeout > 0 && time.Since(began) >= time.Duration(timeout) {
 		if err := c.printJSON(); err != nil {
 			return err
 		}
@@ -89,7 +91,11 @@ func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.
 	if anyOne {
 		r.Mode = "any"
 	}
+	end := time.Now().Add(cmp.Or(time.Duration(timeout), maxWait))
 	reply, err := c.WaitTasks(c.ctx, r)
+	for apiclient.Passes(err) && c.ctx.Err() == nil && time.Until(end) > 0 {
+		reply, err = c.WaitTasks(c.ctx, r)
+	}
 	if err != nil {
 		return err
 	}
@@ -98,15 +104,18 @@ func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.
 			r.Since = max(r.Since, t.Rev)
 		}
 	}
-	end := time.Now().Add(cmp.Or(time.Duration(timeout), maxWait))
 	for reply.TimedOut {
 		left := time.Until(end)
 		if left <= 0 {
 			break
 		}
 		r.Timeout = new(api.Duration(min(left, api.MaxWait*time.Second)))
-		if reply, err = c.WaitTasks(c.ctx, r); err != nil {
+		switch next, err := c.WaitTasks(c.ctx, r); {
+		case apiclient.Passes(err) && c.ctx.Err() == nil: // nobody leads: the wait goes on
+		case err != nil:
 			return err
+		default:
+			reply = next
 		}
 	}
 	if err := c.print(func(w *terminal.Table) { show.Waited(w, ids, reply.Tasks) }); err != nil {
