@@ -282,7 +282,7 @@ var thirdParty = map[string][]string{
 	"worker/child":             {"golang.org/x/sync"},
 	"worker/stream":            {"github.com/fxamacker/cbor/v2"},
 
-	"cmd/taskrt/internal/cmdline":  {"github.com/urfave/cli/v2"},
+	"cmd/taskrt/internal/cmdline":  {"github.com/urfave/cli/v2", "github.com/xrash/smetrics"},
 	"cmd/taskrt/internal/contexts": {"golang.org/x/sys"},
 	"cmd/taskrt/internal/reach":    {"github.com/urfave/cli/v2"},
 
