@@ -131,8 +131,8 @@ func submitRoute() route {
 		},
 		header: []param{preferParam}, body: asJSON(api.SubmitRequest{}, codec.SubmitMany{}),
 		answers: []success{
-			{http.StatusCreated, "The task was created.", asJSON(api.SubmitReply{}, codec.MinimalReply{})},
-			{http.StatusOK, "The task was there already; or the answers to many, in order.", asJSON(api.SubmitReply{}, codec.SubmitResults{}, codec.MinimalReply{}, codec.MinimalResults{})},
+			{http.StatusCreated, "The task was created.", asJSON(api.SubmitReply{})},
+			{http.StatusOK, "The task was there already; or the answers to many, in order.", asJSON(api.SubmitReply{}, codec.SubmitResults{})},
 		},
 		errors: append([]string{api.CodeRemoved}, submitErrors...),
 	}

@@ -58,9 +58,9 @@ func New(routes []Route) *Document {
 		Tags:    tags, Paths: map[string]map[string]*Operation{},
 		Components: Components{
 			Parameters: map[string]Parameter{}, Headers: headers(), Responses: map[string]*Response{},
-			Schemes: map[string]Scheme{"token": {"http", "bearer", "A token of a cluster that asks for tokens. Other clusters are open: there nothing is needed."}},
+			Schemes: map[string]Scheme{"bearer": {"http", "bearer", "A token of a cluster that asks for tokens. Other clusters are open: there nothing is needed."}},
 		},
-		Security: []Requirement{{"token": {}}, {}},
+		Security: []Requirement{{"bearer": {}}, {}},
 	}
 	for i := range routes {
 		r := &routes[i]
@@ -109,16 +109,25 @@ func contents(s *schemas.Set, forms []Form, request bool) map[string]Media {
 		case 1:
 			all[m.Media] = Media{Schema: either[0]}
 		default:
-			all[m.Media] = Media{Schema: &jsonschema.Schema{AnyOf: either}}
+			all[m.Media] = Media{Schema: &jsonschema.Schema{OneOf: either}}
 		}
 	}
 	return all
 }
 
-// plain is the schema of a body that no Go type describes.
+// plain is the schema of a body that no Go type describes. A format of binary says that it is a stream of any length.
 func plain(m Form) *jsonschema.Schema {
-	if strings.HasPrefix(m.Media, "multipart/") || m.Media == codec.JSONMedia {
+	text := &jsonschema.Schema{Type: "string"}
+	switch m.Media {
+	case "multipart/form-data":
+		return &jsonschema.Schema{
+			Type: "object", Description: m.Doc, Required: []string{"module"},
+			Properties: map[string]*jsonschema.Schema{"module": {Type: "string", Format: "binary"}, "name": text, "manifest": text},
+		}
+	case codec.JSONMedia:
 		return &jsonschema.Schema{Type: "object", Description: m.Doc}
+	case "text/plain":
+		return &jsonschema.Schema{Type: "string", Description: m.Doc}
 	}
-	return &jsonschema.Schema{Type: "string", Description: m.Doc}
+	return &jsonschema.Schema{Type: "string", Format: "binary", Description: m.Doc}
 }

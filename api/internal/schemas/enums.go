@@ -20,10 +20,10 @@ type Enum struct {
 // enums is the one table of enumerations. Where the words belong to a Go type, the type is asked for them, or a test compares them with its
 // constants.
 var enums = []Enum{
-	{"TaskStatus", "The status of a task.", words(task.Created), []string{"Task.Status", "MinimalTask.Status"}},
+	{"TaskStatus", "The status of a task.", words(task.Created), []string{"Task.Status"}},
 	{"OperationStatus", "The status of an operation.", words(task.OperationRunning), []string{"Operation.Status"}},
 	{"NamespaceStatus", "The status of a namespace.", words(task.NamespaceIsActive), []string{"Namespace.Status"}},
-	{"SubmitOutcome", "What a submit did.", words(task.SubmitCreated), []string{"SubmitReply.Outcome", "MinimalReply.Outcome"}},
+	{"SubmitOutcome", "What a submit did.", words(task.SubmitCreated), []string{"SubmitReply.Outcome"}},
 	{
 		"ErrorCode", "The code of an error. Later versions may add codes: a client treats one that it does not know by its status.",
 		codes(), []string{"Error.Code"},

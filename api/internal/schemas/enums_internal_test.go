@@ -107,7 +107,7 @@ func constants(t *testing.T, path string, s source) (count int, texts []string) 
 func TestEnumeratedFields(t *testing.T) {
 	s := New()
 	for _, v := range []any{
-		codec.TaskAnswer{}, codec.MinimalReply{}, codec.OperationAnswer{}, codec.NamespaceAnswer{}, api.SubmitReply{}, api.Error{}, auth.Token{}, auth.CreateTokenRequest{},
+		codec.TaskAnswer{}, codec.OperationAnswer{}, codec.NamespaceAnswer{}, api.SubmitReply{}, api.Error{}, auth.Token{}, auth.CreateTokenRequest{},
 		auth.Issuer{}, api.SubmitRequest{}, codec.MaintenanceRunAnswer{}, api.Cluster{}, codec.BehaviorAnswer{}, api.Behavior{}, api.WaitRequest{}, api.ExternalBehavior{},
 	} {
 		s.Of(v, false)

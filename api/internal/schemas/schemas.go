@@ -61,7 +61,9 @@ func Duration() *jsonschema.Schema {
 
 // keepSchema is the schema of api.Keep: a duration, or never.
 func keepSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{Duration(), {Type: "string", Enum: []any{"never"}}}}
+	s := Duration()
+	s.Pattern, s.Examples = "^never$|"+s.Pattern, append(s.Examples, "never")
+	return s
 }
 
 // partitionsSchema is the schema of api.Partitions: a number, or names.
@@ -86,7 +88,7 @@ func (s *Set) reference(t reflect.Type, request bool) *jsonschema.Schema {
 	case t.Kind() == reflect.Slice:
 		return &jsonschema.Schema{Type: "array", Items: s.reference(t.Elem(), request)}
 	case t.Kind() == reflect.Pointer: // an element of a list, which may be null
-		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s.reference(t.Elem(), request), {Type: "null"}}}
+		return &jsonschema.Schema{OneOf: []*jsonschema.Schema{s.reference(t.Elem(), request), {Type: "null"}}}
 	case t.Kind() == reflect.String:
 		return &jsonschema.Schema{Type: "string"}
 	case t.Name() == "":
@@ -164,6 +166,9 @@ func (s *Set) object(t reflect.Type, request bool) *jsonschema.Schema {
 	if !request {
 		o.AdditionalProperties = nil
 	}
+	if t == reflect.TypeFor[api.SubmitReply]() {
+		o.Properties["task"] = s.submitted()
+	}
 	if either == nil {
 		o.Description = s.comment(t.Name())
 		return o
@@ -177,6 +182,19 @@ func (s *Set) object(t reflect.Type, request bool) *jsonschema.Schema {
 		o.Required = append(o.Required, name)
 	}
 	return &jsonschema.Schema{Description: s.comment(t.Name()), OneOf: []*jsonschema.Schema{either, o}}
+}
+
+// submitted is the schema of a task in the answer to a submit, which may be short (codec.MinimalTask): more is optional in it than in a Task.
+func (s *Set) submitted() *jsonschema.Schema {
+	const name = "SubmittedTask"
+	one := s.Named["Task"].CloneSchemas()
+	one.Description = "SubmittedTask is a Task. With \"Prefer: return=minimal\" it has only what is required here."
+	one.Required = nil
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[codec.MinimalTask]()) {
+		one.Required = append(one.Required, f.Tag.Get("json"))
+	}
+	s.Named[name] = one
+	return &jsonschema.Schema{Ref: "#/components/schemas/" + name}
 }
 
 // lookup follows a reference to a component.
@@ -196,7 +214,7 @@ func (s *Set) finish(o *jsonschema.Schema, t reflect.Type) {
 		}
 		notNull(p)
 		if f.Tag.Get("null") == "items" {
-			p.Items = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{p.Items, {Type: "null"}}}
+			p.Items = &jsonschema.Schema{OneOf: []*jsonschema.Schema{p.Items, {Type: "null"}}}
 		}
 		owner := t
 		if len(f.Index) > 1 {
