@@ -11,9 +11,12 @@ func (x *Index) Apply(evs []task.Event) {
 	x.apply(evs)
 }
 
-// Shared returns how many numbers are given to what tasks share.
-func (x *Index) Shared() (classes, places int) {
+// Shared returns how many classes have a number, and how many tasks it counts at the workers that have one.
+func (x *Index) Shared() (classes, placed int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return len(x.classes.number), len(x.places.number)
+	for i := range x.places.rows {
+		placed += x.places.rows[i].tasks
+	}
+	return len(x.classes.number), placed
 }

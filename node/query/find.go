@@ -24,12 +24,15 @@ type Page struct {
 const MaxExamined = 100_000
 
 // verifiedAt is how many records are read while the machine holds still.
-const verifiedAt = 256
+const verifiedAt = 128
 
 // Find gives take the records of a page, in order and a few at a time, while the machine holds still. take returns how many of them it took, at least one:
 // fewer than it was given end the page before the next one.
 func (x *Index) Find(ctx context.Context, s Search, take func(*task.Machine, []*task.Task) int) (Page, error) {
 	sc := newScan(&s.Filter, s.Desc, s.After)
+	if x.none(sc) {
+		return Page{}, nil
+	}
 	p := pager{search: &s, by: sc.by, take: take, last: s.After}
 	batch := min(s.Limit+1, verifiedAt)
 	for {
@@ -44,7 +47,7 @@ func (x *Index) Find(ctx context.Context, s Search, take func(*task.Machine, []*
 		if p.full || len(found) < batch {
 			return p.page, ctx.Err()
 		}
-		batch = min(8*batch, 16*verifiedAt) // the columns leave much open
+		batch = min(8*batch, 32*verifiedAt) // the columns leave much open
 	}
 }
 

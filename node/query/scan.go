@@ -116,9 +116,6 @@ func newScan(f *Filter, desc bool, after Place) *scan {
 // candidates returns the places of up to n tasks, behind the last ones, that the columns select. Fewer than n are the last.
 func (x *Index) candidates(sc *scan, n int) []Place {
 	var found []Place
-	if x.none(sc) {
-		return nil
-	}
 	if sc.by == createdAt {
 		found = x.inOrder(sc, n)
 	} else {
