@@ -15,6 +15,7 @@ import (
 func (p *program) listCommand() *cli.Command {
 	const cmd = "list"
 	own := append(pageFlags(cmd, "tasks"),
+		boolFlag(cmd, "all", "all pages, not one; with -o json each page is a line"),
 		stringFlag(cmd, "order", "desc", "desc: the last ones first; asc: the first ones. By --started or --finished if one of them is the only range, else by creation"))
 	return &cli.Command{
 		Name: cmd, Usage: "list tasks, the last ones first", Category: "tasks",
@@ -33,11 +34,23 @@ func list(c *cli.Context, cl *client) error {
 		return usagef(c, "--order is asc or desc")
 	}
 	r.Desc, r.Limit, r.Cursor = order == "desc", c.Int("limit"), c.String("cursor")
-	reply, err := cl.Tasks(cl.ctx, r)
-	if err != nil {
-		return err
+	if c.Bool("all") && !c.IsSet("limit") {
+		r.Limit = api.MaxListLimit
 	}
-	return cl.printPage(reply.Cursor, func(w *terminal.Table) { show.Tasks(w, reply.Tasks) })
+	for head := true; ; head = false {
+		reply, err := cl.Tasks(cl.ctx, r)
+		if err != nil {
+			return err
+		}
+		page := func(w *terminal.Table) { show.Tasks(w, reply.Tasks, head) }
+		if !c.Bool("all") {
+			return cl.printPage(reply.Cursor, page)
+		}
+		if err := cl.print(page); err != nil || reply.Cursor == "" {
+			return err
+		}
+		r.Cursor = reply.Cursor
+	}
 }
 
 // pageFlags are the flags of a list that comes in pages.

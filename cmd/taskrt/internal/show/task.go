@@ -98,9 +98,11 @@ func State(t *api.Task) string {
 // Error is an error's code, with the message if there is one.
 func Error(e *api.TaskError) string { return strings.TrimSuffix(e.Code+": "+e.Message, ": ") }
 
-// Tasks lists tasks.
-func Tasks(w *terminal.Table, tasks []*api.Task) {
-	w.Row("ID", "BEHAVIOR", "STATUS", "FINAL", "ATTEMPT", "AGE", "ERROR")
+// Tasks lists tasks; head says that these are the first ones.
+func Tasks(w *terminal.Table, tasks []*api.Task, head bool) {
+	if head {
+		w.Row("ID", "BEHAVIOR", "STATUS", "FINAL", "ATTEMPT", "AGE", "ERROR")
+	}
 	for _, t := range tasks {
 		w.Row(t.ID, t.Behavior, t.Status, t.Final, t.Attempt, Age(t.CreatedAt), code(t.Status, t.Error))
 	}
