@@ -26,7 +26,7 @@ func TestFindsWhatIsThere(t *testing.T) {
 				if round%8 == 3 {
 					w.storm()
 				}
-				if round%10 == 9 {
+				if round%10 == 4 {
 					w.cut()
 				}
 				if err := w.index.CatchUp(t.Context()); err != nil {

@@ -118,8 +118,13 @@ func (w *world) apply(commands ...task.Command) []task.Result {
 	return results
 }
 
+// key names a task: mostly one of the last, so that tasks come far in their lives.
 func (w *world) key() task.Key {
-	return task.Key{Namespace: task.DefaultNamespace, ID: w.id(w.rand.IntN(w.created + 1))}
+	i := w.rand.IntN(w.created + 1)
+	if w.rand.IntN(4) > 0 {
+		i = max(w.created-1-w.rand.IntN(30), 0)
+	}
+	return task.Key{Namespace: task.DefaultNamespace, ID: w.id(i)}
 }
 
 func (w *world) id(i int) string { return fmt.Sprintf("t-%02x-%d", i*37%256, i) }
@@ -145,7 +150,7 @@ func (w *world) step() {
 	var t *task.Task
 	w.local(func(m *task.Machine) { t = m.Task(key) })
 	switch n := w.rand.IntN(20); {
-	case n < 6 || t == nil:
+	case n < 2 || t == nil:
 		cs := make([]task.Command, 1+w.rand.IntN(8))
 		for i := range cs {
 			cs[i] = w.submit()
@@ -155,7 +160,7 @@ func (w *world) step() {
 		w.apply(task.Cancel{Key: key})
 	case n == 7:
 		w.apply(task.Remove{Key: key})
-	case n == 8:
+	case n == 8 || t.Final():
 		w.apply(task.RetryTask{Key: key})
 	case n == 9:
 		c := w.submit()
