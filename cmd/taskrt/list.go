@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -16,9 +17,9 @@ func (p *program) listCommand() *cli.Command {
 	const cmd = "list"
 	own := append(pageFlags(cmd, "tasks"),
 		boolFlag(cmd, "all", "all pages, not one; with -o json each page is a line"),
-		stringFlag(cmd, "order", "desc", "desc: the last ones first; asc: the first ones. By --started or --finished if one of them is the only range, else by creation"))
+		stringFlag(cmd, "order", "", "desc: the last ones first, as on a terminal; asc: the first ones, as otherwise. By --started or --finished if one of them is the only range, else by creation"))
 	return &cli.Command{
-		Name: cmd, Usage: "list tasks, the last ones first", Category: "tasks",
+		Name: cmd, Usage: "list tasks that are as the flags say", Category: "tasks",
 		Flags:  clientFlags(append(own, filters.Flags(filters.Kit{String: stringFlag, List: listFlag}, cmd)...)...),
 		Action: p.client(list),
 	}
@@ -30,15 +31,20 @@ func list(c *cli.Context, cl *client) error {
 		return err
 	}
 	order := strings.ToLower(c.String("order"))
-	if order != "asc" && order != "desc" {
+	if order != "" && order != "asc" && order != "desc" {
 		return usagef(c, "--order is asc or desc")
 	}
-	r.Desc, r.Limit, r.Cursor = order == "desc", c.Int("limit"), c.String("cursor")
+	people := order == "" && cl.stdout.IsTerminal() // programs see what they saw before there was an order
+	r.Desc, r.Limit, r.Cursor = order == "desc" || people, c.Int("limit"), c.String("cursor")
 	if c.Bool("all") && !c.IsSet("limit") {
 		r.Limit = api.MaxListLimit
 	}
 	for head := true; ; head = false {
 		reply, err := cl.Tasks(cl.ctx, r)
+		if e, ok := errors.AsType[*api.Error](err); ok && people && e.Field == "order" { // of a server of version 0.1.0
+			r.Desc = false
+			reply, err = cl.Tasks(cl.ctx, r)
+		}
 		if err != nil {
 			return err
 		}

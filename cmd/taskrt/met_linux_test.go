@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,47 @@ func TestSubmitSaysWhomItMet(t *testing.T) {
 		line, err := bufio.NewReader(master).ReadString('\n')
 		if line = strings.TrimSpace(line); err != nil || tc.want == "" && line != "end" || !strings.HasPrefix(line, "taskrt: task one was there") && tc.want != "" || !strings.HasSuffix(line, tc.want) && tc.want != "" {
 			t.Errorf("%s: %q, %v", tc.outcome, line, err)
+		}
+		s.Close()
+	}
+}
+
+// TestListShowsPeopleTheLastTasks: people at a terminal see the last tasks first, also those of a server that knows no order, and say what they want. Programs
+// see the order of before.
+func TestListShowsPeopleTheLastTasks(t *testing.T) {
+	for _, tc := range []struct {
+		args     []string
+		terminal bool
+		former   bool
+		want     []string // the orders that are asked for
+	}{
+		{nil, true, false, []string{"desc"}},
+		{nil, false, false, []string{""}},
+		{nil, true, true, []string{"desc", ""}},
+		{[]string{"--order", "ASC"}, true, false, []string{""}},
+		{[]string{"--order", "desc"}, false, false, []string{"desc"}},
+	} {
+		var asked []string
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			order := r.URL.Query().Get("order")
+			asked = append(asked, order)
+			if order != "" && tc.former {
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusBadRequest)
+				fmt.Fprint(w, `{"type":"about:blank","status":400,"code":"unknown_field","field":"order","detail":"there is no such query parameter"}`)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"tasks":[]}`)
+		}))
+		_, slave := openTerminal(t)
+		var stdout, stderr bytes.Buffer
+		out := io.Writer(&stdout)
+		if tc.terminal {
+			out = slave
+		}
+		if code := run(t.Context(), append([]string{"taskrt", "list", "--server", s.URL}, tc.args...), strings.NewReader(""), out, &stderr); code != 0 || !slices.Equal(asked, tc.want) {
+			t.Errorf("%+v: code %d, asked for %q; %s", tc, code, asked, stderr.String())
 		}
 		s.Close()
 	}

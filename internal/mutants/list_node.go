@@ -3,7 +3,7 @@ package main
 // nodeMutants sabotage the node and the store of blobs.
 var nodeMutants = []mutant{
 	{Name: "node-list-in-one-look", Dir: "task", In: "Machine.Tasks", Old: "if looked == f.Rows && looked > 0 {", New: "if looked == -1 {",
-		Pkg: "./node/service", Run: "TestPagesTakeManyLooks$", Why: "a filter that matches nothing would keep Apply waiting for the whole table"},
+		Pkg: "./task", Run: "TestListsLookAtSoManyRows$", Why: "a filter that matches nothing would keep Apply waiting for the whole table"},
 	// The leader's loop and the workers' streams.
 	{Name: "node-tick-overtakes-renewals", Dir: "node/lead", In: "sessionQueue.run", Old: "cmds = append(cmds, task.Tick{})", New: "cmds = append([]task.Command{task.Tick{}}, cmds...)",
 		Pkg: "./node/lead", Run: "TestTickGoesBehindAllReceivedRenewals$", Why: "an expiry would overtake a renewal that was received (L4)"},

@@ -186,7 +186,7 @@ var storeMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestStamper$", Why: "an hour's jump back would stop every due time for an hour (C3)"},
 
 	// The machine behind the log.
-	{Name: "store-unknown-command-skipped", Dir: "raftstore", In: "fsm.apply", Old: "return nil, nil, digest, err", New: "return nil, nil, f.machine.Digest(), nil",
+	{Name: "store-unknown-command-skipped", Dir: "raftstore", In: "fsm.apply", Old: "return nil, digest, err", New: "return nil, f.machine.Digest(), nil",
 		Pkg: "./raftstore", Run: "TestUnknownCommandStops$", Why: "a node that skips a command differs from the others (C4)"},
 	{Name: "store-panic-survived", Dir: "raftstore", In: "fsm.apply", Old: "err = fmt.Errorf(\"panic: %v\\n%s\", p, debug.Stack())", New: "_ = debug.Stack()",
 		Pkg: "./raftstore", Run: "TestPanicInApplyStops$", Why: "a machine that panicked is worth nothing (C4)"},
