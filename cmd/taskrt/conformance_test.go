@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/taskrt/taskrt/api"
@@ -113,9 +114,14 @@ func urlsOf(t *testing.T, d *daemon) []string {
 	return urls
 }
 
+// here is held while a command runs in this process: the library of commands writes to a variable of its own, cli.HelpFlag.
+var here sync.Mutex
+
 // runHere runs a command in this process and returns what it printed.
 func runHere(ctx context.Context, t *testing.T, args ...string) (output string, code int) {
 	t.Helper()
+	here.Lock()
+	defer here.Unlock()
 	var out strings.Builder
 	code = run(ctx, append([]string{"taskrt"}, args...), strings.NewReader(""), &out, &out)
 	return out.String(), code
