@@ -199,7 +199,7 @@ func (x *Index) add(t *task.Task) {
 		return // created and gone before a look that saw later ones; its removal follows
 	}
 	if last < 0 || !x.segments[last].fits(t.CreatedRev, x.cfg.Slots) {
-		x.segments = append(x.segments, newSegment(t.CreatedRev))
+		x.segments = append(x.segments, newSegment(t.CreatedRev, 0))
 		if last++; last > 0 {
 			x.shrink(last - 1) // it was the last, and left alone
 		}

@@ -50,10 +50,13 @@ func (c *column) set(slot int, at task.Time) {
 	}
 }
 
-func newSegment(base uint64) *segment {
-	s := &segment{base: base}
+// newSegment makes an empty segment with room for so many tasks at first.
+func newSegment(base uint64, room int) *segment {
+	s := &segment{
+		base: base, revs: make([]uint32, 0, room), class: make([]uint32, 0, room), place: make([]uint16, 0, room), ids: make([]uint32, 0, room),
+	}
 	for i := range s.times {
-		s.times[i].min = math.MaxInt64
+		s.times[i] = column{low: make([]uint32, 0, room), high: make([]uint16, 0, room), min: math.MaxInt64}
 	}
 	return s
 }
@@ -142,7 +145,11 @@ func (s *segment) setTimes(slot int, t *task.Task) {
 
 // joined returns a segment of what is left of two neighbors, or of one.
 func joined(parts ...*segment) *segment {
-	to := newSegment(parts[0].base)
+	room := 0 // it never grows
+	for _, from := range parts {
+		room += from.live
+	}
+	to := newSegment(parts[0].base, room)
 	var moved [segmentSlots]int32 // by old slot: the new one and 1
 	for _, from := range parts {
 		clear(moved[:])
