@@ -15,6 +15,9 @@ type Selection []string
 
 // Fields makes a Selection of the names of fields of a struct, as they travel. The error is an *api.Error: there is no such field.
 func Fields(names []string, of any) (Selection, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
 	known := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
