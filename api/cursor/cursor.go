@@ -43,10 +43,18 @@ func checkOf(body string) string {
 	return digits[len(s):] + s
 }
 
-// Read returns the place of a cursor, 0 for "": the beginning of the list. The error is an *api.Error.
+// Read returns the place that Text made the cursor of, 0 for "": the beginning of the list. The error is an *api.Error: no such list returned the
+// cursor.
 func (of Of) Read(cursor string) (uint64, error) {
-	place, ok := of.Place(cursor)
-	if !ok {
+	if cursor == "" {
+		return 0, nil
+	}
+	n := len(cursor) - checkLength
+	if n < 2 || cursor[0] != byte(of) {
+		return 0, Wrong()
+	}
+	place, err := strconv.ParseUint(cursor[1:n], 36, 64)
+	if err != nil || of.Text(place) != cursor {
 		return 0, Wrong()
 	}
 	return place, nil
@@ -55,17 +63,4 @@ func (of Of) Read(cursor string) (uint64, error) {
 // Wrong is the answer to a cursor that is not one of the list.
 func Wrong() *api.Error {
 	return api.FieldError(api.CodeInvalidField, "cursor", "is not one that this list returned")
-}
-
-// Place returns the place that Text made the cursor of; 0 for "". False means that no such list returned the cursor.
-func (of Of) Place(cursor string) (uint64, bool) {
-	if cursor == "" {
-		return 0, true
-	}
-	n := len(cursor) - checkLength
-	if n < 2 || cursor[0] != byte(of) {
-		return 0, false
-	}
-	place, err := strconv.ParseUint(cursor[1:n], 36, 64)
-	return place, err == nil && of.Text(place) == cursor
 }

@@ -33,14 +33,18 @@ func (s *Search) cursorAt(p Place) string {
 
 // placeOf returns the place of a cursor. The error is an *api.Error.
 func (s *Search) placeOf(text string) (p Place, err error) {
-	at, rev, timed := strings.Cut(text, betweenParts)
-	if !timed {
-		at, rev = "", text
+	if s.Filter.by() == createdAt || text == "" {
+		p.Rev, err = s.list().Read(text)
+		return p, err
 	}
-	ms, ok := s.list().Place(at)
-	number, whole := s.list().Place(rev)
-	if !ok || !whole || text != "" && timed != (s.Filter.by() != createdAt) || timed && (at == "" || rev == "") {
+	at, rev, _ := strings.Cut(text, betweenParts)
+	if at == "" || rev == "" {
 		return Place{}, cursor.Wrong()
 	}
-	return Place{int64(ms), number}, nil
+	ms, err := s.list().Read(at)
+	if err == nil {
+		p.Rev, err = s.list().Read(rev)
+	}
+	p.Time = int64(ms)
+	return p, err
 }

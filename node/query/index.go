@@ -37,8 +37,9 @@ type Index struct {
 	places   places
 	tasks    int
 
-	horizon uint64 // of Run alone: tasks created later have not been looked at yet; none: the index is made
-	near    int    // the segment and the slot of the last change
+	owed    chan struct{} // of Run alone: who asked before the subscription ended, and waits until the index is made anew
+	horizon uint64        // tasks created later have not been looked at yet; whole: the index is made
+	near    int           // the segment and the slot of the last change
 	slot    int
 }
 
@@ -72,6 +73,10 @@ func (x *Index) Run(ctx context.Context) {
 		f := x.cfg.Subscribe()
 		x.reset()
 		open := x.build(ctx, f)
+		if open && ctx.Err() == nil && x.owed != nil {
+			close(x.owed)
+			x.owed = nil
+		}
 		for open && ctx.Err() == nil {
 			open = x.follow(ctx, f)
 		}
@@ -115,10 +120,10 @@ func (x *Index) follow(ctx context.Context, f Subscription) bool {
 		return x.take(f)
 	case asked := <-x.asks:
 		open := x.take(f)
-		if open { // otherwise it asks again
+		if open {
 			close(asked)
 		} else {
-			go func() { x.again(ctx, asked) }()
+			x.owed = asked
 		}
 		return open
 	case <-ctx.Done():
@@ -126,32 +131,18 @@ func (x *Index) follow(ctx context.Context, f Subscription) bool {
 	}
 }
 
-// again puts a question once more, to the index that is being made.
-func (x *Index) again(ctx context.Context, asked chan struct{}) {
-	select {
-	case x.asks <- asked:
-	case <-x.done:
-	case <-ctx.Done():
-	}
-}
-
 // take takes the events that wait now. It returns false if the subscription has ended.
 func (x *Index) take(f Subscription) bool {
-	for range len(f.Events()) {
-		evs, ok := <-f.Events()
-		if !ok {
-			return false
-		}
-		x.apply(evs)
-	}
-	select {
-	case evs, ok := <-f.Events(): // closed, or one more
-		if ok {
+	for {
+		select {
+		case evs, ok := <-f.Events():
+			if !ok {
+				return false
+			}
 			x.apply(evs)
+		default:
+			return true
 		}
-		return ok
-	default:
-		return true
 	}
 }
 

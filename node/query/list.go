@@ -31,7 +31,7 @@ func (x *Index) List(ctx context.Context, r *api.ListRequest) (*api.ListReply, e
 		return len(shown)
 	})
 	if err != nil {
-		return nil, tooLong
+		return nil, tooLong()
 	}
 	reply.Cursor, reply.Examined = s.cursorAt(page.Next), int64(page.Examined)
 	if !r.Count {
@@ -44,14 +44,15 @@ func (x *Index) List(ctx context.Context, r *api.ListRequest) (*api.ListReply, e
 		return len(ts)
 	})
 	if err != nil {
-		return nil, tooLong
+		return nil, tooLong()
 	}
 	reply.Count, reply.CountMore = &n, page.Next != Place{}
 	return reply, nil
 }
 
-// tooLong is the answer to who waits no longer.
-var tooLong = api.NewError(api.CodeNotReady, "it took too long to look for tasks on this node; ask another, or try again")
+func tooLong() *api.Error {
+	return api.NewError(api.CodeNotReady, "it took too long to look for tasks on this node; ask another, or try again")
+}
 
 // filterOf translates what a request asks for.
 func filterOf(r *api.ListRequest) Filter {
@@ -99,15 +100,9 @@ func statesOf(statuses []string, final *bool) States {
 	return s
 }
 
-// rangeOf translates a range of times. Times before 1970 are the beginning.
-func rangeOf(r api.TimeRange) Range {
-	x := Range{From: timeAt(r.From), To: timeAt(r.To)}
-	if r != (api.TimeRange{}) && x == (Range{}) {
-		x.From = 1
-	}
-	return x
-}
+func rangeOf(r api.TimeRange) Range { return Range{From: timeAt(r.From), To: timeAt(r.To)} }
 
+// timeAt translates a time; 0: none is given. Times before 1970 are the beginning.
 func timeAt(at *time.Time) task.Time {
 	if at == nil {
 		return 0

@@ -23,7 +23,7 @@ type scan struct {
 	by     int
 	after  Place // the zero Place: the walk begins at an end
 
-	classes verdicts // by number
+	classes verdicts // by number; 0, of what was removed, is nobody's
 	places  verdicts
 	placed  bool   // a worker or a node is asked for
 	worst   *Place // of those that a walk in the order of a time keeps
@@ -46,7 +46,15 @@ const (
 	no
 )
 
-func (v *verdicts) decide(n int, fits bool) verdict {
+// of returns what was decided of a number.
+func (v verdicts) of(n int) verdict {
+	if n < len(v) {
+		return v[n]
+	}
+	return open
+}
+
+func (v *verdicts) decide(n int, fits bool) bool {
 	for n >= len(*v) {
 		*v = append(*v, open)
 	}
@@ -54,15 +62,15 @@ func (v *verdicts) decide(n int, fits bool) verdict {
 	if fits {
 		(*v)[n] = yes
 	}
-	return (*v)[n]
+	return fits
 }
 
 // ofClass decides of a class.
 func (x *Index) ofClass(sc *scan, class uint32) bool {
-	if int(class) < len(sc.classes) && sc.classes[class] != open {
-		return sc.classes[class] == yes
+	if v := sc.classes.of(int(class)); v != open {
+		return v == yes
 	}
-	return sc.classes.decide(int(class), sc.filter.ofClass(&x.classes.rows[class].Class)) == yes
+	return sc.classes.decide(int(class), sc.filter.ofClass(&x.classes.rows[class].Class))
 }
 
 // atPlace decides of a worker.
@@ -70,34 +78,41 @@ func (x *Index) atPlace(sc *scan, place uint16) bool {
 	if place == noPlace || place == anyPlace {
 		return place == anyPlace
 	}
-	if int(place) < len(sc.places) && sc.places[place] != open {
-		return sc.places[place] == yes
+	if v := sc.places.of(int(place)); v != open {
+		return v == yes
 	}
 	w, f := x.places.rows[place].where, sc.filter
 	fits := (f.Worker == "" || f.Worker == w.worker) && (f.Node == "" || f.Node == w.node)
-	return sc.places.decide(int(place), fits) == yes
+	return sc.places.decide(int(place), fits)
 }
 
 // none reports whether there is no task that can be what is asked for, as far as what tasks share says.
 func (x *Index) none(sc *scan) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if !slices.ContainsFunc(x.classes.rows, func(c class) bool { return c.tasks > 0 && sc.filter.ofClass(&c.Class) }) {
-		return true
-	}
-	if !sc.placed || x.places.without > 0 {
-		return false
-	}
-	for n := range x.places.rows {
-		if x.places.rows[n].tasks > 0 && x.atPlace(sc, uint16(n)) {
-			return false
+	return !x.anyClass(sc) || sc.placed && x.places.without == 0 && !x.anyPlace(sc)
+}
+
+func (x *Index) anyClass(sc *scan) bool {
+	for n := range x.classes.rows {
+		if x.classes.rows[n].tasks > 0 && x.ofClass(sc, uint32(n)) {
+			return true
 		}
 	}
-	return true
+	return false
+}
+
+func (x *Index) anyPlace(sc *scan) bool {
+	for n := range x.places.rows {
+		if x.places.rows[n].tasks > 0 && x.atPlace(sc, uint16(n)) {
+			return true
+		}
+	}
+	return false
 }
 
 func newScan(f *Filter, desc bool, after Place) *scan {
-	sc := &scan{filter: f, desc: desc, by: f.by(), after: after, placed: f.Worker != "" || f.Node != "", ranges: f.ranges()}
+	sc := &scan{filter: f, desc: desc, by: f.by(), after: after, classes: verdicts{no}, placed: f.Worker != "" || f.Node != "", ranges: f.ranges()}
 	for _, l := range f.Labels {
 		sc.attributes = append(sc.attributes, labelHash(f.Namespace, l))
 	}
@@ -127,27 +142,25 @@ func (x *Index) candidates(sc *scan, n int) []Place {
 	return found
 }
 
-// inOrder walks in the order of creation. Between two segments others have the index: a segment is found by its tasks, not by its number.
-func (x *Index) inOrder(sc *scan, n int) (found []Place) {
-	at := sc.after.Rev
-	if sc.desc && at == 0 {
-		at = math.MaxUint64
+// behind calls look for each segment with tasks behind a creation rev, in order, until it returns false. Between two of them others have the index: a segment
+// is found by its tasks, not by its number.
+func (x *Index) behind(rev uint64, desc bool, look func(s *segment, low, high int) bool) {
+	if desc && rev == 0 {
+		rev = math.MaxUint64
 	}
-	for len(found) < n {
-		s := func() *segment {
-			x.mu.RLock()
-			defer x.mu.RUnlock()
-			s := x.beside(at, sc.desc)
-			if s != nil {
-				found, at = x.walk(sc, s, at, found, n)
-			}
-			return s
-		}()
+	next := func() bool {
+		x.mu.RLock()
+		defer x.mu.RUnlock()
+		s := x.beside(rev, desc)
 		if s == nil {
-			break
+			return false
 		}
+		low, high := s.rest(rev, desc)
+		rev = s.end(desc)
+		return s.live == 0 || look(s, low, high)
 	}
-	return found
+	for next() {
+	}
 }
 
 // beside returns the segment with the next task behind rev.
@@ -171,19 +184,17 @@ func (x *Index) beside(rev uint64, desc bool) *segment {
 	return x.segments[i]
 }
 
-// walk appends what a segment has behind a creation rev. It returns up to where it has looked.
-func (x *Index) walk(sc *scan, s *segment, at uint64, found []Place, n int) ([]Place, uint64) {
-	take := func(slot int) bool {
-		if x.selects(sc, s, slot) {
-			found = append(found, Place{Rev: s.base + uint64(s.revs[slot])})
-		}
-		return len(found) < n
-	}
-	low, high := s.rest(at, sc.desc)
-	if s.live > 0 && !sc.each(s, low, high, take) {
-		return found, found[len(found)-1].Rev
-	}
-	return found, s.end(sc.desc)
+// inOrder returns up to n places in the order of creation.
+func (x *Index) inOrder(sc *scan, n int) (found []Place) {
+	x.behind(sc.after.Rev, sc.desc, func(s *segment, low, high int) bool {
+		return sc.each(s, low, high, func(slot int) bool {
+			if x.selects(sc, s, slot) {
+				found = append(found, Place{Rev: s.base + uint64(s.revs[slot])})
+			}
+			return len(found) < n
+		})
+	})
+	return found
 }
 
 // each calls take for the slots from low up to high that can be what is asked for, until it returns false.
@@ -215,7 +226,7 @@ func (sc *scan) each(s *segment, low, high int, take func(slot int) bool) bool {
 // selects reports whether a task can be what is asked for, as far as the columns say.
 func (x *Index) selects(sc *scan, s *segment, slot int) bool {
 	class := s.class[slot]
-	if int(class) < len(sc.classes) && sc.classes[class] == no || class == 0 || !x.ofClass(sc, class) || s.ids[slot]&sc.mask != sc.bits {
+	if sc.classes.of(int(class)) == no || !x.ofClass(sc, class) || s.ids[slot]&sc.mask != sc.bits {
 		return false
 	}
 	for _, c := range sc.timed {
@@ -226,7 +237,7 @@ func (x *Index) selects(sc *scan, s *segment, slot int) bool {
 	return !sc.placed || x.atPlace(sc, s.place[slot])
 }
 
-// best walks over all segments and returns the first n places in the order of a time.
+// best returns the first n places in the order of a time.
 func (x *Index) best(sc *scan, n int) []Place {
 	first := func(a, b Place) int { return a.compare(b) }
 	if sc.desc {
@@ -240,40 +251,21 @@ func (x *Index) best(sc *scan, n int) []Place {
 			sc.worst = &Place{found[n-1].Time, found[n-1].Rev}
 		}
 	}
-	at := uint64(0)
-	if sc.desc {
-		at = math.MaxUint64 // late tasks end late: the best are found soon, and the rest is passed over
-	}
-	for {
-		s := func() *segment {
-			x.mu.RLock()
-			defer x.mu.RUnlock()
-			s := x.beside(at, sc.desc)
-			if s == nil {
-				return nil
+	// Late tasks end late: in either direction the best are found soon, and the rest is passed over.
+	x.behind(0, sc.desc, func(s *segment, low, high int) bool {
+		return !sc.mayHave(s) || sc.each(s, low, high, func(slot int) bool {
+			if x.selects(sc, s, slot) {
+				p := Place{s.times[sc.by].get(slot), s.base + uint64(s.revs[slot])}
+				if (sc.after == (Place{}) || first(sc.after, p) < 0) && (sc.worst == nil || first(p, *sc.worst) < 0) {
+					found = append(found, p)
+				}
 			}
-			low, high := s.rest(at, sc.desc)
-			if s.live > 0 && sc.mayHave(s) {
-				sc.each(s, low, high, func(slot int) bool {
-					if x.selects(sc, s, slot) {
-						p := Place{s.times[sc.by].get(slot), s.base + uint64(s.revs[slot])}
-						if (sc.after == (Place{}) || first(sc.after, p) < 0) && (sc.worst == nil || first(p, *sc.worst) < 0) {
-							found = append(found, p)
-						}
-					}
-					if len(found) >= 2*n+1024 {
-						keep()
-					}
-					return true
-				})
+			if len(found) >= 2*n+1024 {
+				keep()
 			}
-			at = s.end(sc.desc)
-			return s
-		}()
-		if s == nil {
-			break
-		}
-	}
+			return true
+		})
+	})
 	keep()
 	return found
 }
