@@ -73,12 +73,7 @@ func TestCorpusOfThisTree(t *testing.T) {
 func (h *heritage) works() {
 	h.t.Helper()
 	p := h.nodes[0]
-	args := p.args
-	p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level")
-	p.start()
-	h.waitReady()
-	h.isAsItWas()
-	h.exportsTheSame()
+	args := h.startsAtRest(p)
 	if h.d.Secured() {
 		h.knowsItsTokens()
 	}
@@ -88,6 +83,19 @@ func (h *heritage) works() {
 	p.start()
 	h.waitReady()
 	h.goesOn()
+}
+
+// startsAtRest starts a server on the directory so that nothing changes by itself, and finds all that the former one left. It returns the arguments
+// with which all goes on.
+func (h *heritage) startsAtRest(p *process) (args []string) {
+	h.t.Helper()
+	args = p.args
+	p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level")
+	p.start()
+	h.waitReady()
+	h.isAsItWas()
+	h.exportsTheSame()
+	return args
 }
 
 // TestToolsOnFormerVersions: the commands for a stopped node's directory take those of released versions. A log is converted to the other format,
@@ -100,12 +108,7 @@ func TestToolsOnFormerVersions(t *testing.T) {
 		to := map[string]string{"bolt": "wal", "wal": "bolt"}[h.d.Store]
 		h.offline("cluster", "migrate-log", "--to", to)
 		p.args[slices.Index(p.args, h.d.Store)] = to
-		args := p.args
-		p.args = append(slices.Clip(args), "--worker", "none", "--hold-feature-level")
-		p.start()
-		h.waitReady()
-		h.isAsItWas()
-		h.exportsTheSame()
+		args := h.startsAtRest(p)
 		held := h.task("held-1").Lease
 		if held == nil {
 			t.Fatal("held-1 has no lease")
