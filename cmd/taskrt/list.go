@@ -17,7 +17,7 @@ func (p *program) listCommand() *cli.Command {
 	const cmd = "list"
 	own := append(pageFlags(cmd, "tasks"),
 		boolFlag(cmd, "all", "all pages, not one; with -o json each page is a line"),
-		stringFlag(cmd, "order", "", "desc: the last ones first, as on a terminal; asc: the first ones, as otherwise. By --started or --finished if one of them is the only range, else by creation"))
+		stringFlag(cmd, "order", "", "desc: the last ones first, as on a terminal; asc: the first ones, as otherwise. By start or by end if --started-… or --finished-… is the only range, else by creation"))
 	return &cli.Command{
 		Name: cmd, Usage: "list tasks that are as the flags say", Category: "tasks",
 		Flags:  clientFlags(append(own, filters.Flags(filters.Kit{String: stringFlag, List: listFlag}, cmd)...)...),
