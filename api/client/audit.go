@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/client/internal/events"
 )
 
 // Audit shows who changed what in a cluster, over HTTP (SPEC A8). It is safe for concurrent use.
@@ -41,9 +42,7 @@ func (a *Audit) FollowAudit(ctx context.Context, r auth.AuditRequest) (api.Event
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	return follow(ctx, &eventStream{
-		client: a.client, path: "/v1/audit", query: auditQuery(&r), last: r.After, known: r.HasAfter || r.Cursor != "", position: r.After,
-	})
+	return follow(ctx, a.client, "/v1/audit", auditQuery(&r), events.Place{Last: r.After, Known: r.HasAfter || r.Cursor != ""})
 }
 
 func auditQuery(r *auth.AuditRequest) url.Values {

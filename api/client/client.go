@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/client/internal/pipeline"
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
@@ -72,8 +73,8 @@ type Client struct {
 	urls    []*url.URL
 	http    *http.Client
 	config  Config
-	current atomic.Int64 // index of the URL whose node answered last
-	pipe    *pipeline    // nil: each Submit is a request
+	current atomic.Int64       // index of the URL whose node answered last
+	pipe    *pipeline.Pipeline // nil: each Submit is a request
 }
 
 var _ api.Service = (*Client)(nil)
@@ -143,7 +144,7 @@ func parseServer(s string) (*url.URL, error) {
 // Close closes idle connections, and ends the Submits of a pipelined client.
 func (c *Client) Close() {
 	if c.pipe != nil {
-		c.pipe.close()
+		c.pipe.Close()
 	}
 	c.http.CloseIdleConnections()
 }

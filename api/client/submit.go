@@ -19,7 +19,7 @@ func (c *Client) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRe
 		return c.submitAndWait(ctx, &r)
 	}
 	if c.pipe != nil && idempotencyKey(ctx) == "" {
-		reply, alone, err := c.pipe.submit(ctx, &r)
+		reply, alone, err := submitPipelined(ctx, c, &r)
 		if !alone {
 			return reply, err
 		}

@@ -48,7 +48,7 @@ var arrows = map[string][]string{
 	"api/auth":            {"api", "task/access"},
 	"api/membership":      {"api"},
 	"api/children":        {"api", "api/internal/codec"},
-	"api/client":          {"api", "api/auth", "api/internal/codec", "api/membership", "api/snapshot"},
+	"api/client":          {"api", "api/auth", "api/client/internal/events", "api/client/internal/pipeline", "api/internal/codec", "api/membership", "api/snapshot"},
 	"api/internal/codec":  {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":   {},
 	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean"},
@@ -59,6 +59,9 @@ var arrows = map[string][]string{
 	"api/server/lobby":    {"internal/mux"},
 
 	"api/server/admission": {},
+
+	"api/client/internal/events":   {"api"},
+	"api/client/internal/pipeline": {"api"},
 
 	"api/runs":            {"api", "task"},
 	"api/spaces":          {"api", "task", "task/archive"},
@@ -245,7 +248,6 @@ var testOnly = []string{
 // thirdParty is the column "third party" of the same table: modules that a package may import outside of tests. A
 // package without a line may import none.
 var thirdParty = map[string][]string{
-	"api/client":               {"golang.org/x/sync"},
 	"api/server":               {"golang.org/x/sync", "github.com/google/jsonschema-go"},
 	"api/apitest":              {"github.com/santhosh-tekuri/jsonschema/v6"},
 	"backup":                   {"github.com/klauspost/compress"},
@@ -310,6 +312,8 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/filters":    {"github.com/urfave/cli/v2"},
 	"cmd/taskrt/internal/schedule":   {"github.com/urfave/cli/v2"},
 	"api/server/paced":               {"golang.org/x/sync"},
+
+	"api/client/internal/pipeline": {"golang.org/x/sync"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

@@ -55,7 +55,7 @@ var watchMutants = []mutant{
 		Pkg: "./api/server", Run: "TestEventsOnTheWire$", Why: "who breaks off in the middle of a reset would go on without its rest (W3)"},
 	{Name: "watch-no-deadline", Dir: "api/server/stream", In: "writer.flush", Old: "SetWriteDeadline(time.Now().Add(writeTimeout))", New: "SetWriteDeadline(time.Time{})",
 		Pkg: "./api/server", Run: "TestAReaderThatStopsIsCutOff$", Why: "readers that stop would hold a goroutine and a buffer for ever (W3)"},
-	{Name: "watch-client-forgets-the-reset", Dir: "api/client", In: "eventStream.read", Old: "if hasID { s.last", New: "if hasID && e.Rev > 0 { s.last",
+	{Name: "watch-client-forgets-the-reset", Dir: "api/client/internal/events", In: "Stream.read", Old: "if hasID { s.from", New: "if hasID && e.Rev > 0 { s.from",
 		Pkg: "./api/server", Run: "TestClientGoesOnElsewhere$", Why: "a client that reconnects in the middle of a reset would miss tasks (W3)"},
 	{Name: "watch-client-never-suspects", Dir: "api/client", In: "liveBody.Read", Old: "b.silence.Reset(eventSilence)", New: "b.silence.Stop()",
 		Pkg: "./api/server", Run: "TestClientGoesOnElsewhere$", Why: "a node that died without a word would hold its subscribers (W3)"},
