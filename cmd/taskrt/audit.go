@@ -39,7 +39,7 @@ func audit(c *cli.Context, cl *client) error {
 		}
 		defer stream.Close()
 		if cl.json {
-			return show.Follow(cl.ctx, stream, cl.stdout.Exact())
+			return show.Follow(cl.ctx, stream, cl.answers.Write)
 		}
 		return show.FollowAudit(cl.ctx, stream, cl.stdout.Printf)
 	}

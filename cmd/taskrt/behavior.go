@@ -20,7 +20,7 @@ func (p *program) behaviorCommand() *cli.Command {
 	return &cli.Command{
 		Name: cmd, Usage: "show and change behaviors", Category: "behaviors",
 		Subcommands: []*cli.Command{
-			{Name: "list", Usage: "list the behaviors", Flags: clientFlags(), Action: p.client(behaviorList)},
+			{Name: "list", Usage: "list the behaviors", Flags: clientFlags(columnsFlag(cmd)), Action: p.client(behaviorList)},
 			{Name: "show", Usage: "show a behavior, its policy and its versions", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(behaviorShow)},
 			{Name: "stats", Usage: "count the tasks of a behavior", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(behaviorStats)},
 			{
@@ -47,12 +47,7 @@ func behaviorList(_ *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.print(func(w *terminal.Table) {
-		w.Row("NAME", "VERSION", "KIND", "PAUSED")
-		for _, b := range behaviors {
-			w.Row(b.Name, show.Digest(b.Version), b.Kind, b.Paused)
-		}
-	})
+	return cl.print(func(w *terminal.Table) { show.Behaviors(w, behaviors) })
 }
 
 func behaviorShow(c *cli.Context, cl *client) error {

@@ -111,7 +111,7 @@ func (p *program) benchCommand() *cli.Command {
 				logStoreFlag("bench"),
 				workerFlag("bench"),
 				stringFlag("bench", "compare", "", "FILE of a former -o json: shows each figure as a part of that one"),
-				outputFlag(),
+				jsonFlag(),
 			}, preset.flags()...),
 			Action: func(c *cli.Context) error { return p.bench(c, preset.name) },
 		})

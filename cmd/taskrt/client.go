@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	apiclient "github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/form"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/reach"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
@@ -23,9 +24,12 @@ type client struct {
 
 	config    apiclient.Config
 	reach     *reach.Reach
+	form      form.Form
 	ctx       context.Context // of one command
 	meta      *api.Meta
-	json      bool
+	json      bool          // for programs, in whatever form
+	answers   *form.Printer // of what is answered to programs
+	columns   terminal.Columns
 	namespace string
 	files     show.Files   // nil: results that are blobs are shown as references
 	sent      atomic.Int64 // bytes of the body that is on its way; see show.Sending
@@ -34,7 +38,7 @@ type client struct {
 // client makes the client of a command and runs do with it.
 func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		asJSON, err := wantsJSON(c)
+		f, columns, err := wantedForm(c)
 		if err != nil {
 			return err
 		}
@@ -42,7 +46,10 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 		if err != nil {
 			return keyError(c, err)
 		}
-		cl := &client{program: p, config: to.Config, reach: to, json: asJSON, namespace: to.Namespace}
+		cl := &client{
+			program: p, config: to.Config, reach: to, namespace: to.Namespace,
+			json: !f.IsTable(), answers: form.New(f, p.stdout), columns: columns, form: f,
+		}
 		config := to.Config
 		config.Sent = cl.sent.Store
 		if cl.Client, err = apiclient.New(config); err != nil {
@@ -57,24 +64,23 @@ func (p *program) client(do func(*cli.Context, *client) error) cli.ActionFunc {
 	}
 }
 
-// print shows the last answer: its JSON as it came, or the columns that table writes.
+// print shows the last answer: in the form that programs want, or the columns that table writes.
 func (c *client) print(table func(*terminal.Table)) error {
 	if c.json {
 		return c.printJSON()
 	}
-	return c.stdout.Table(table)
+	return c.stdout.TableOf(c.columns, table)
 }
 
-// printJSON writes the last answer as it came, if the user wants JSON.
+// printJSON writes the last answer for a program, if it is one that asks.
 func (c *client) printJSON() error {
 	if !c.json {
 		return nil
 	}
-	_, err := c.stdout.Exact().Write(c.meta.Body())
-	return err
+	return c.answers.Write(c.meta.Body())
 }
 
-// encodeJSON writes what -o json prints for commands that ask no server.
+// encodeJSON writes JSON of commands whose answer has no other form for programs.
 func (p *program) encodeJSON(v any, indent string) error {
 	out := json.NewEncoder(p.stdout.Exact())
 	out.SetEscapeHTML(false)

@@ -16,7 +16,7 @@ func (p *program) clusterCommand() *cli.Command {
 		Name: "cluster", Usage: "show the cluster, change its members, drain its nodes; work on a stopped node's directory", Category: "cluster",
 		Subcommands: append([]*cli.Command{
 			{Name: "status", Usage: "show nodes, workers and totals", Flags: clientFlags(), Action: p.client(clusterStatus)},
-			{Name: "workers", Usage: "show all workers, programs with external leases too", Flags: clientFlags(), Action: p.client(clusterWorkers)},
+			{Name: "workers", Usage: "show all workers, programs with external leases too", Flags: clientFlags(columnsFlag("cluster")), Action: p.client(clusterWorkers)},
 			{Name: "drain", Usage: "give a node's worker nothing new; what runs there goes on", ArgsUsage: "NODE", Flags: clientFlags(), Action: p.client(clusterDrain)},
 			{Name: "undrain", Usage: "give a node's worker tasks again", ArgsUsage: "NODE", Flags: clientFlags(), Action: p.client(clusterDrain)},
 			changeCommand(p, membership.Approve, "let a node vote as soon as it has caught up",

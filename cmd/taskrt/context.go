@@ -51,7 +51,7 @@ func contextCommand(p *program) *cli.Command {
 				},
 				Action: of(contextAdd),
 			},
-			{Name: "list", Usage: "list the contexts; * marks the current one", Flags: []cli.Flag{outputFlag()}, Action: of(contextList)},
+			{Name: "list", Usage: "list the contexts; * marks the current one", Flags: []cli.Flag{outputFlag(), columnsFlag(cmd)}, Action: of(contextList)},
 			{Name: "show", Usage: "show a context, or the current one, but for its token", ArgsUsage: "[NAME]", Flags: []cli.Flag{outputFlag()}, Action: of(contextShow)},
 			{Name: "use", Usage: "make a context the current one", ArgsUsage: "NAME", Action: change((*contexts.File).Use)},
 			{Name: "rm", Usage: "forget a context; its token still holds", ArgsUsage: "NAME", Action: change((*contexts.File).Remove)},
@@ -120,7 +120,7 @@ func viewOf(f *contexts.File, name string) show.ContextView {
 }
 
 func contextList(p *program, c *cli.Context, store *contexts.Store) error {
-	asJSON, err := wantsJSON(c)
+	to, err := answer(p, c)
 	if err != nil {
 		return err
 	}
@@ -132,10 +132,7 @@ func contextList(p *program, c *cli.Context, store *contexts.Store) error {
 	for _, name := range f.Names() {
 		all = append(all, viewOf(f, name))
 	}
-	if asJSON {
-		return p.encodeJSON(map[string]any{"contexts": all}, "")
-	}
-	return p.stdout.Table(func(w *terminal.Table) { show.Contexts(w, all) })
+	return to.Show(map[string]any{"contexts": all}, func(w *terminal.Table) { show.Contexts(w, all) })
 }
 
 func contextShow(p *program, c *cli.Context, store *contexts.Store) error {
@@ -144,7 +141,7 @@ func contextShow(p *program, c *cli.Context, store *contexts.Store) error {
 
 // printContext shows a context; "": the current one.
 func printContext(p *program, c *cli.Context, store *contexts.Store, name string) error {
-	asJSON, err := wantsJSON(c)
+	to, err := answer(p, c)
 	if err != nil {
 		return err
 	}
@@ -162,8 +159,5 @@ func printContext(p *program, c *cli.Context, store *contexts.Store, name string
 		return err
 	}
 	view := viewOf(f, name)
-	if asJSON {
-		return p.encodeJSON(view, "")
-	}
-	return p.stdout.Table(func(w *terminal.Table) { show.Context(w, &view) })
+	return to.Show(view, func(w *terminal.Table) { show.Context(w, &view) })
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/form"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/reach"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
@@ -77,8 +78,16 @@ func serverURLs(c *cli.Context) []string {
 	return []string{defaultServer}
 }
 
-func outputFlag() cli.Flag {
-	return stringFlag("", "output", "table", "table for people, json for programs: exactly the API's JSON", "o")
+func outputFlag() cli.Flag { return stringFlag("", "output", string(form.Table), form.Usage, "o") }
+
+// jsonFlag is -o of a command that knows no form but a table and JSON.
+func jsonFlag() cli.Flag {
+	return stringFlag("", "output", string(form.Table), "table for people, json for programs", "o")
+}
+
+// columnsFlag is the flag of a command that shows a list.
+func columnsFlag(command string) cli.Flag {
+	return stringFlag(command, "columns", "", "columns of the table, separated by commas; -o wide shows all of them")
 }
 
 // rawRefFlag is the flag of commands that print a result.
@@ -111,7 +120,19 @@ func waitTimeout(c *cli.Context) (api.Duration, error) {
 	return durationOf(c, "timeout")
 }
 
-// wantsJSON reads -o.
+// wantedForm reads -o and --columns.
+func wantedForm(c *cli.Context) (f form.Form, columns terminal.Columns, err error) {
+	if f, err = form.Parse(c.String("output")); err != nil {
+		return f, columns, usagef(c, "--output %w", err)
+	}
+	columns = terminal.Columns{Names: splitList(c.String("columns")), Wide: f == form.Wide}
+	if len(columns.Names) > 0 && !f.IsTable() {
+		return f, columns, usagef(c, "--columns are those of a table, not of -o %s", f)
+	}
+	return f, columns, nil
+}
+
+// wantsJSON reads the -o of a command that knows no form but a table and JSON.
 func wantsJSON(c *cli.Context) (bool, error) {
 	switch o := lower(c, "output"); o {
 	case "table":
@@ -125,10 +146,10 @@ func wantsJSON(c *cli.Context) (bool, error) {
 
 // answer is where a command answers in the form that --output names.
 func answer(p *program, c *cli.Context) (terminal.Answer, error) {
-	a := terminal.Answer{Output: p.stdout, Status: p.stderr}
-	asJSON, err := wantsJSON(c)
-	if asJSON {
-		a.JSON = func(v any) error { return p.encodeJSON(v, "") }
+	f, columns, err := wantedForm(c)
+	a := terminal.Answer{Output: p.stdout, Columns: columns, Status: p.stderr}
+	if err == nil && !f.IsTable() {
+		a.JSON = form.New(f, p.stdout).Encode
 	}
 	return a, err
 }

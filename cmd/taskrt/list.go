@@ -16,7 +16,7 @@ import (
 func (p *program) listCommand() *cli.Command {
 	const cmd = "list"
 	own := append(pageFlags(cmd, "tasks"),
-		boolFlag(cmd, "all", "all pages, not one; with -o json each page is a line"),
+		boolFlag(cmd, "all", "all pages, not one; with -o json each page is a line, with -o yaml a document"),
 		stringFlag(cmd, "order", "", "desc: the last ones first, as on a terminal; asc: the first ones, as otherwise. By start or by end if --started-… or --finished-… is the only range, else by creation"))
 	return &cli.Command{
 		Name: cmd, Usage: "list tasks that are as the flags say", Category: "tasks",
@@ -64,15 +64,16 @@ func pageFlags(cmd, what string) []cli.Flag {
 	return []cli.Flag{
 		intFlag(cmd, "limit", api.DefaultListLimit, what+" on a page"),
 		stringFlag(cmd, "cursor", "", "where the page before ended"),
+		columnsFlag(cmd),
 	}
 }
 
-// printPage is print for a list; it tells people that there is more.
+// printPage is print for a list; it tells people, and those who see no cursor, that there is more.
 func (c *client) printPage(cursor string, table func(*terminal.Table)) error {
 	if err := c.print(table); err != nil {
 		return err
 	}
-	if cursor != "" && !c.json {
+	if cursor != "" && !c.form.ShowsCursor() {
 		return c.stderr.Printf("there are more: --cursor %s\n", cursor)
 	}
 	return nil

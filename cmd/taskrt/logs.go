@@ -16,7 +16,7 @@ func (p *program) logsCommand() *cli.Command {
 				return err
 			}
 			if cl.json {
-				return cl.print(nil)
+				return cl.printJSON()
 			}
 			for _, a := range reply.Attempts {
 				err := cl.stdout.Printf("--- attempt %d\n", a.Attempt)

@@ -35,7 +35,7 @@ func (p *program) maintenanceCommand() *cli.Command {
 			},
 			{Name: "info", Usage: "show how it is set up and what it does now", Flags: clientFlags(), Action: p.client(maintenanceInfo)},
 			{
-				Name: "log", Usage: "list the last runs, or show one", ArgsUsage: "[RUN]", Flags: clientFlags(), Action: p.client(maintenanceLog),
+				Name: "log", Usage: "list the last runs, or show one", ArgsUsage: "[RUN]", Flags: clientFlags(columnsFlag(cmd)), Action: p.client(maintenanceLog),
 			},
 		},
 	}

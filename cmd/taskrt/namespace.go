@@ -37,7 +37,7 @@ func (p *program) namespaceCommand() *cli.Command {
 		Name: cmd, Aliases: []string{"ns"}, Usage: "create, show, change, purge, export and import namespaces", Category: "cluster",
 		Subcommands: []*cli.Command{
 			{Name: "create", Usage: "create a namespace", ArgsUsage: "NAME", Flags: clientFlags(append(settings(), keyFlag())...), Action: p.client(namespaceCreate)},
-			{Name: "list", Usage: "list the namespaces with what they hold", Flags: clientFlags(), Action: p.client(namespaceList)},
+			{Name: "list", Usage: "list the namespaces with what they hold", Flags: clientFlags(columnsFlag(cmd)), Action: p.client(namespaceList)},
 			{Name: "show", Usage: "show a namespace, its quotas and what it holds", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(namespaceShow)},
 			{Name: "set", Usage: "change quotas, its share of slots or retention; what is not given stays", ArgsUsage: "NAME", Flags: clientFlags(settings()...), Action: p.client(namespaceSet)},
 			{Name: "activate", Usage: "let tasks be submitted and started again", ArgsUsage: "NAME", Flags: clientFlags(), Action: p.client(namespaceStatus(api.NamespaceActive))},

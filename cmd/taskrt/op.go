@@ -142,12 +142,7 @@ func opPartitions(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	return cl.printPage(reply.Cursor, func(w *terminal.Table) {
-		w.Row("PARTITION", "ID", "FINAL", "STATE")
-		for _, t := range reply.Tasks {
-			w.Row(t.Partition, t.ID, t.Final, show.State(t))
-		}
-	})
+	return cl.printPage(reply.Cursor, func(w *terminal.Table) { show.Partitions(w, reply.Tasks) })
 }
 
 func opCancel(c *cli.Context, cl *client) error {

@@ -37,7 +37,7 @@ func (p *program) runCommand() *cli.Command {
 			durationFlag(cmd, "kill-after", "", "kill it then, as when its worker dies: only checkpoints are left"),
 			listFlag(cmd, "blob", "FILE that the guest may read by its digest, which params name; may be given several times"),
 			capabilitiesFlag(cmd),
-			outputFlag(),
+			jsonFlag(),
 		},
 		Action: p.runModule,
 	}

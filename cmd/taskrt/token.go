@@ -69,7 +69,7 @@ func tokenCommand(p *program) *cli.Command {
 }
 
 func tokenRoot(p *program, c *cli.Context) error {
-	asJSON, err := wantsJSON(c)
+	to, err := answer(p, c)
 	if err != nil {
 		return err
 	}
@@ -81,10 +81,7 @@ func tokenRoot(p *program, c *cli.Context) error {
 	if err != nil {
 		return exit.With(exit.File, err)
 	}
-	if asJSON {
-		return p.encodeJSON(map[string]string{"credential": text}, "")
-	}
-	return p.stdout.Printf("%s\n", text)
+	return to.Show(map[string]string{"credential": text}, func(w *terminal.Table) { w.Row(text) })
 }
 
 func tokenEnableRoot(c *cli.Context) error {
@@ -153,7 +150,7 @@ func (c *client) printCredential(made *auth.CreatedToken, drawn trust.Token, err
 		return err
 	}
 	if made.Credential = drawn.Text(); c.json {
-		return c.encodeJSON(made, "")
+		return c.answers.Encode(made)
 	}
 	if err := c.stdout.Printf("%s\n", made.Credential); err != nil {
 		return fmt.Errorf("token %s holds, but nobody has it: rotate or revoke it: %w", made.Name, err)

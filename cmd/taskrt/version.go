@@ -49,15 +49,12 @@ func (p *program) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name: "version", Usage: "print version, commit, Go and ABI versions", Flags: []cli.Flag{outputFlag()},
 		Action: func(c *cli.Context) error {
-			asJSON, err := wantsJSON(c)
+			to, err := answer(p, c)
 			if err != nil {
 				return err
 			}
 			v := buildVersion()
-			if asJSON {
-				return p.encodeJSON(v, "")
-			}
-			return p.stdout.Table(func(w *terminal.Table) {
+			return to.Show(v, func(w *terminal.Table) {
 				w.Field("taskrt", v.Version)
 				w.Field("commit", v.Commit)
 				w.Field("go", v.Go)

@@ -24,6 +24,7 @@ func (p *program) waitCommand() *cli.Command {
 			stringFlag(cmd, "until", "final", "final, running, waiting, success, failure, outcome (of a cycle), rev:N or attempt:N"),
 			rawRefFlag(),
 			boolFlag(cmd, "any", "of several tasks: wait for one, not for all"),
+			columnsFlag(cmd),
 		),
 		Action: p.client(wait),
 	}

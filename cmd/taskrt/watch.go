@@ -133,8 +133,7 @@ func (w *watching) changed(t *api.Task) {
 // line prints an event; for programs it prints the event's data as it came.
 func (w *watching) line(e *api.Event, id, text string) error {
 	if w.json {
-		_, err := w.stdout.Exact().Write(append(bytes.TrimSpace(e.Data), '\n'))
-		return err
+		return w.answers.Write(append(bytes.TrimSpace(e.Data), '\n'))
 	}
 	if len(w.ids) != 1 {
 		text = id + "  " + text

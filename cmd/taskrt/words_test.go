@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -142,6 +143,11 @@ func TestNoCommandObeysTheText(t *testing.T) {
 		run(t.Context(), append(args, "--server", s.URL), strings.NewReader(""), &stdout, &stderr)
 		checkWords(t, line+": stdout", stdout.String())
 		checkWords(t, line+": stderr", stderr.String())
+		for _, f := range []string{"wide", "name"} { // both are for eyes, too
+			var out bytes.Buffer
+			run(t.Context(), append(args, "-o", f, "--server", s.URL), strings.NewReader(""), &out, io.Discard)
+			checkWords(t, line+" -o "+f, out.String())
+		}
 		if said := stdout.String() + stderr.String(); !reached || !strings.Contains(said, `\x1b[2J`) && !strings.Contains(said, `\u001b[2J`) && !strings.Contains(line, "stats") && !strings.Contains(line, "op cancel") {
 			t.Errorf("%s: nothing of the hostile text is shown: it proves nothing: %q", line, said)
 		}

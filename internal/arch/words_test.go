@@ -10,13 +10,11 @@ import (
 // "file:function". Everything else is for people and goes through internal/terminal, which makes the text of guests and
 // clients safe.
 var exact = exceptions{
-	"cmd/taskrt/client.go:client.printJSON":   "-o json is the API's answer, byte for byte",
 	"cmd/taskrt/client.go:program.encodeJSON": "-o json of commands that ask no server",
 	"cmd/taskrt/client.go:program.openLog":    "slog quotes what it logs",
 	"cmd/taskrt/main.go:program.app":          "urfave/cli prints help, which is taskrt's own text",
-	"cmd/taskrt/watch.go:watching.line":       "-o json is an event's data as it came",
-	"cmd/taskrt/audit.go:audit":               "-o json is a record as it came",
 
+	"cmd/taskrt/internal/form/form.go:Printer.Write":  "-o json is the API's answer, byte for byte",
 	"cmd/taskrt/internal/snapshots/snapshots.go:save": "a backup on standard output, which must not be a terminal",
 }
 

@@ -4,8 +4,9 @@ package terminal
 type Answer struct {
 	*Output // for people
 
-	Status *Output           // of what is under way
-	JSON   func(v any) error // nil: a table is wanted
+	Columns Columns           // of tables
+	Status  *Output           // of what is under way
+	JSON    func(v any) error // nil: a table is wanted
 }
 
 // Show shows v as JSON, or what fill adds as a table, whichever is wanted.
@@ -13,5 +14,5 @@ func (a Answer) Show(v any, fill func(*Table)) error {
 	if a.JSON != nil {
 		return a.JSON(v)
 	}
-	return a.Table(fill)
+	return a.TableOf(a.Columns, fill)
 }

@@ -6,15 +6,35 @@ import (
 	"text/tabwriter"
 )
 
+// Columns says which columns of a list are wanted: those that are named, in this order, or else the usual ones.
+type Columns struct {
+	Names []string
+	Wide  bool // the less usual ones, too
+}
+
 // Table aligns cells in columns.
-type Table struct{ w *tabwriter.Writer }
+type Table struct {
+	Columns // that are wanted of a list
+
+	w       *tabwriter.Writer
+	refused error
+}
 
 // Table writes what fill adds.
-func (o *Output) Table(fill func(*Table)) error {
-	t := &Table{tabwriter.NewWriter(o.w, 0, 8, 2, ' ', 0)}
+func (o *Output) Table(fill func(*Table)) error { return o.TableOf(Columns{}, fill) }
+
+// TableOf writes what fill adds, with those columns of lists that are wanted.
+func (o *Output) TableOf(columns Columns, fill func(*Table)) error {
+	t := &Table{Columns: columns, w: tabwriter.NewWriter(o.w, 0, 8, 2, ' ', 0)}
 	fill(t)
+	if t.refused != nil {
+		return t.refused
+	}
 	return t.w.Flush()
 }
+
+// Refuse says that there is no such table.
+func (t *Table) Refuse(err error) { t.refused = err }
 
 // Row adds a line of cells.
 func (t *Table) Row(cells ...any) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
@@ -15,19 +14,24 @@ import (
 
 // Audit lists who changed what.
 func Audit(w *terminal.Table, all []auth.AuditRecord) {
-	w.Row("NUMBER", "TIME", "TOKEN", "ROUTE", "TARGET", "OUTCOME", "FROM")
-	for i := range all {
-		x := &all[i]
-		w.Row(x.Number, Time(&x.At), auditor(x), x.Route, OrDash(x.Target), outcome(x), OrDash(x.From))
-	}
+	List(w, all, true, []Column[auth.AuditRecord]{
+		{Name: "NUMBER", Cell: func(x auth.AuditRecord) any { return x.Number }},
+		{Name: "TIME", Cell: func(x auth.AuditRecord) any { return x.At }},
+		{Name: "TOKEN", Cell: func(x auth.AuditRecord) any { return auditor(&x) }},
+		{Name: "ROUTE", Cell: func(x auth.AuditRecord) any { return x.Route }},
+		{Name: "TARGET", Cell: func(x auth.AuditRecord) any { return OrDash(x.Target) }},
+		{Name: "OUTCOME", Cell: func(x auth.AuditRecord) any { return outcome(&x) }},
+		{Name: "FROM", Cell: func(x auth.AuditRecord) any { return OrDash(x.From) }},
+		{Name: "INDEX", Wide: true, Cell: func(x auth.AuditRecord) any { return x.Index }},
+	})
 }
 
-// Follow writes the data of events as it comes, one a line, until the stream ends.
-func Follow(ctx context.Context, s api.EventStream, to io.Writer) error {
+// Follow hands on the data of events as it comes, each as a line, until the stream ends.
+func Follow(ctx context.Context, s api.EventStream, to func(line []byte) error) error {
 	for {
 		e, err := s.Next(ctx)
 		if err == nil {
-			_, err = to.Write(append(bytes.TrimSpace(e.Data), '\n'))
+			err = to(append(bytes.TrimSpace(e.Data), '\n'))
 		}
 		if err != nil {
 			return err

@@ -29,3 +29,14 @@ func Behavior(w *terminal.Table, b *api.BehaviorDetail) {
 		w.Block(manifest.String())
 	}
 }
+
+// Behaviors lists behaviors.
+func Behaviors(w *terminal.Table, all []api.Behavior) {
+	List(w, all, true, []Column[api.Behavior]{
+		{Name: "NAME", Cell: func(b api.Behavior) any { return b.Name }},
+		{Name: "VERSION", Cell: func(b api.Behavior) any { return Digest(b.Version) }},
+		{Name: "KIND", Cell: func(b api.Behavior) any { return b.Kind }},
+		{Name: "PAUSED", Cell: func(b api.Behavior) any { return b.Paused }},
+		{Name: "FULL-VERSION", Wide: true, Cell: func(b api.Behavior) any { return b.Version }},
+	})
+}

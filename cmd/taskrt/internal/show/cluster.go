@@ -35,16 +35,27 @@ func levelLine(l api.FeatureLevel) string {
 
 // Nodes lists nodes.
 func Nodes(w *terminal.Table, nodes []api.Node) {
-	w.Row("NODE", "ROLE", "VOTE", "HTTP", "RAFT", "APPLIED", "DIGEST", "BLOBS", "DRAINED", "VERSION")
 	// Some node always votes. If none does by the answer of several, a server of 0.1.0 gave it.
 	told := len(nodes) == 1 || slices.ContainsFunc(nodes, func(n api.Node) bool { return n.Voter })
-	for _, n := range nodes {
-		vote := "-"
-		if told {
-			vote = voteWord(n)
-		}
-		w.Row(n.ID, n.Role, vote, OrDash(n.HTTP), n.Raft, n.AppliedIndex, OrDash(n.Digest), blobsWord(n.Blobs), n.Drained, OrDash(n.Version))
-	}
+	List(w, nodes, true, []Column[api.Node]{
+		{Name: "NODE", Cell: func(n api.Node) any { return n.ID }},
+		{Name: "ROLE", Cell: func(n api.Node) any { return n.Role }},
+		{Name: "VOTE", Cell: func(n api.Node) any {
+			if !told {
+				return "-"
+			}
+			return voteWord(n)
+		}},
+		{Name: "HTTP", Cell: func(n api.Node) any { return OrDash(n.HTTP) }},
+		{Name: "RAFT", Cell: func(n api.Node) any { return n.Raft }},
+		{Name: "APPLIED", Cell: func(n api.Node) any { return n.AppliedIndex }},
+		{Name: "DIGEST", Cell: func(n api.Node) any { return OrDash(n.Digest) }},
+		{Name: "BLOBS", Cell: func(n api.Node) any { return blobsWord(n.Blobs) }},
+		{Name: "DRAINED", Cell: func(n api.Node) any { return n.Drained }},
+		{Name: "VERSION", Cell: func(n api.Node) any { return OrDash(n.Version) }},
+		{Name: "TERM", Wide: true, Cell: func(n api.Node) any { return n.Term }},
+		{Name: "LEVEL", Wide: true, Cell: func(n api.Node) any { return orDash0(int64(n.FeatureLevel)) }},
+	})
 }
 
 // voteWord says whether a node votes, and if not, why.
@@ -94,14 +105,22 @@ func blobsWord(b *api.NodeBlobs) string {
 
 // Workers lists workers.
 func Workers(w *terminal.Table, workers []api.Worker) {
-	w.Row("WORKER", "KIND", "NODE", "SLOTS", "RUNNING", "DRAINED", "WALL")
-	for _, k := range workers {
-		slots := "-"
-		if k.Slots > 0 {
-			slots = fmt.Sprint(k.Slots)
-		}
-		w.Row(k.ID, k.Kind, OrDash(k.Node), slots, k.Running, k.Drained, wallWord(k.Wall))
-	}
+	List(w, workers, true, []Column[api.Worker]{
+		{Name: "WORKER", Cell: func(k api.Worker) any { return k.ID }},
+		{Name: "KIND", Cell: func(k api.Worker) any { return k.Kind }},
+		{Name: "NODE", Cell: func(k api.Worker) any { return OrDash(k.Node) }},
+		{Name: "SLOTS", Cell: func(k api.Worker) any { return orDash0(k.Slots) }},
+		{Name: "RUNNING", Cell: func(k api.Worker) any { return k.Running }},
+		{Name: "DRAINED", Cell: func(k api.Worker) any { return k.Drained }},
+		{Name: "WALL", Cell: func(k api.Worker) any { return wallWord(k.Wall) }},
+		{Name: "SESSION", Wide: true, Cell: func(k api.Worker) any { return orDash0(int64(k.Session)) }},
+		{Name: "OOM-KILLS", Wide: true, Cell: func(k api.Worker) any {
+			if k.Wall == nil {
+				return "-"
+			}
+			return k.Wall.OOMKills
+		}},
+	})
 }
 
 // wallWord lists what is in force around a worker's guests, and with a minus what is not.

@@ -19,14 +19,20 @@ type ContextView struct {
 
 // Contexts lists contexts, and marks the current one.
 func Contexts(w *terminal.Table, all []ContextView) {
-	w.Row("CURRENT", "NAME", "SERVERS", "CA", "TOKEN", "NAMESPACE", "CLUSTER")
-	for _, c := range all {
-		mark := ""
-		if c.Current {
-			mark = "*"
-		}
-		w.Row(mark, c.Name, list(c.Servers), caWord(c.CA), yes(c.HasToken), OrDash(c.Namespace), OrDash(c.Cluster))
-	}
+	List(w, all, true, []Column[ContextView]{
+		{Name: "CURRENT", Cell: func(c ContextView) any {
+			if c.Current {
+				return "*"
+			}
+			return ""
+		}},
+		{Name: "NAME", Cell: func(c ContextView) any { return c.Name }},
+		{Name: "SERVERS", Cell: func(c ContextView) any { return list(c.Servers) }},
+		{Name: "CA", Cell: func(c ContextView) any { return caWord(c.CA) }},
+		{Name: "TOKEN", Cell: func(c ContextView) any { return yes(c.HasToken) }},
+		{Name: "NAMESPACE", Cell: func(c ContextView) any { return OrDash(c.Namespace) }},
+		{Name: "CLUSTER", Cell: func(c ContextView) any { return OrDash(c.Cluster) }},
+	})
 }
 
 // Context shows a context.

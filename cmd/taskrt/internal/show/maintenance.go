@@ -39,13 +39,20 @@ func orDash0(n int64) string {
 
 // Runs lists runs of maintenance.
 func Runs(w *terminal.Table, runs []api.MaintenanceRun) {
-	w.Row("RUN", "STATUS", "DRY", "STARTED", "TOOK", "WORKER", "SCANNED", "RETAINED", "NEWER", "DELETED", "MESSAGE")
-	for i := range runs {
-		r := &runs[i]
-		sum := totalsOf(r)
-		w.Row(r.Run, r.Status, r.DryRun, Time(r.StartedAt), took(r),
-			OrDash(r.Worker), sum.Scanned, sum.Retained, sum.Newer, sum.Deleted, OrDash(terminal.Clip(r.Message, 80)))
-	}
+	List(w, runs, true, []Column[api.MaintenanceRun]{
+		{Name: "RUN", Cell: func(r api.MaintenanceRun) any { return r.Run }},
+		{Name: "STATUS", Cell: func(r api.MaintenanceRun) any { return r.Status }},
+		{Name: "DRY", Cell: func(r api.MaintenanceRun) any { return r.DryRun }},
+		{Name: "STARTED", Cell: func(r api.MaintenanceRun) any { return Time(r.StartedAt) }},
+		{Name: "TOOK", Cell: func(r api.MaintenanceRun) any { return took(&r) }},
+		{Name: "WORKER", Cell: func(r api.MaintenanceRun) any { return OrDash(r.Worker) }},
+		{Name: "SCANNED", Cell: func(r api.MaintenanceRun) any { return totalsOf(&r).Scanned }},
+		{Name: "RETAINED", Cell: func(r api.MaintenanceRun) any { return totalsOf(&r).Retained }},
+		{Name: "NEWER", Cell: func(r api.MaintenanceRun) any { return totalsOf(&r).Newer }},
+		{Name: "DELETED", Cell: func(r api.MaintenanceRun) any { return totalsOf(&r).Deleted }},
+		{Name: "MESSAGE", Cell: func(r api.MaintenanceRun) any { return OrDash(terminal.Clip(r.Message, 80)) }},
+		{Name: "FINISHED", Wide: true, Cell: func(r api.MaintenanceRun) any { return Time(r.FinishedAt) }},
+	})
 }
 
 func took(r *api.MaintenanceRun) string {

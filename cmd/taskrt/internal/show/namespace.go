@@ -41,11 +41,21 @@ func Namespace(w *terminal.Table, n *api.Namespace) {
 
 // Namespaces lists namespaces.
 func Namespaces(w *terminal.Table, all []api.Namespace) {
-	w.Row("NAME", "STATUS", "TASKS", "RUNNING", "BYTES", "OPERATIONS", "RECORDS", "BEHAVIORS")
-	for _, n := range all {
-		u := n.Usage
-		w.Row(n.Name, n.Status, ofLimit(u.Tasks, n.Quota.MaxTasks), u.Running, ofLimit(u.Bytes, n.Quota.MaxBytes), u.Operations, u.Records, u.Behaviors)
-	}
+	List(w, all, true, []Column[api.Namespace]{
+		{Name: "NAME", Cell: func(n api.Namespace) any { return n.Name }},
+		{Name: "STATUS", Cell: func(n api.Namespace) any { return n.Status }},
+		{Name: "TASKS", Cell: func(n api.Namespace) any { return ofLimit(n.Usage.Tasks, n.Quota.MaxTasks) }},
+		{Name: "RUNNING", Cell: func(n api.Namespace) any { return n.Usage.Running }},
+		{Name: "BYTES", Cell: func(n api.Namespace) any { return ofLimit(n.Usage.Bytes, n.Quota.MaxBytes) }},
+		{Name: "OPERATIONS", Cell: func(n api.Namespace) any { return n.Usage.Operations }},
+		{Name: "RECORDS", Cell: func(n api.Namespace) any { return n.Usage.Records }},
+		{Name: "BEHAVIORS", Cell: func(n api.Namespace) any { return n.Usage.Behaviors }},
+		{Name: "WEIGHT", Wide: true, Cell: func(n api.Namespace) any { return orDash0(n.Share.Weight) }},
+		{Name: "MAX-RUNNING", Wide: true, Cell: func(n api.Namespace) any { return orDash0(n.Share.MaxRunning) }},
+		{Name: "KEEP-SUCCESS", Wide: true, Cell: func(n api.Namespace) any { return keepText(n.Retention.Success) }},
+		{Name: "KEEP-FAILURE", Wide: true, Cell: func(n api.Namespace) any { return keepText(n.Retention.Failure) }},
+		{Name: "CREATED", Wide: true, Cell: func(n api.Namespace) any { return Time(n.CreatedAt) }},
+	})
 }
 
 // ofLimit says how many there are, and how many there may be.

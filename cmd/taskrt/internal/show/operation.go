@@ -81,11 +81,29 @@ func OperationBar(o *api.Operation) string {
 	return s
 }
 
-// Operations lists operations.
-func Operations(w *terminal.Table, all []*api.Operation) {
-	w.Row("ID", "BEHAVIOR", "TARGET", "OBJECT", "INSTANCE", "STATUS", "DONE", "FAILED", "AGE", "ERROR")
-	for _, o := range all {
-		w.Row(o.ID, o.Behavior, OrDash(o.Target), OrDash(o.Object), o.Instance, o.Status,
-			fmt.Sprintf("%d/%d", o.Counts.Success+o.Counts.Failure, o.Partitions), o.Counts.Failure, Age(o.CreatedAt), code(o.Status, o.Error))
-	}
+var operationColumns = []Column[*api.Operation]{
+	{Name: "ID", Cell: func(o *api.Operation) any { return o.ID }},
+	{Name: "BEHAVIOR", Cell: func(o *api.Operation) any { return o.Behavior }},
+	{Name: "TARGET", Cell: func(o *api.Operation) any { return OrDash(o.Target) }},
+	{Name: "OBJECT", Cell: func(o *api.Operation) any { return OrDash(o.Object) }},
+	{Name: "INSTANCE", Cell: func(o *api.Operation) any { return o.Instance }},
+	{Name: "STATUS", Cell: func(o *api.Operation) any { return o.Status }},
+	{Name: "DONE", Cell: func(o *api.Operation) any {
+		return fmt.Sprintf("%d/%d", o.Counts.Success+o.Counts.Failure, o.Partitions)
+	}},
+	{Name: "FAILED", Cell: func(o *api.Operation) any { return o.Counts.Failure }},
+	{Name: "AGE", Cell: func(o *api.Operation) any { return Age(o.CreatedAt) }},
+	{Name: "ERROR", Cell: func(o *api.Operation) any { return code(o.Status, o.Error) }},
+	{Name: "NAMESPACE", Wide: true, Cell: func(o *api.Operation) any { return o.Namespace }},
+	{Name: "VERSION", Wide: true, Cell: func(o *api.Operation) any { return OrDash(Digest(o.Version)) }},
+	{Name: "RUNNING", Wide: true, Cell: func(o *api.Operation) any { return o.Counts.Running }},
+	{Name: "RETRYING", Wide: true, Cell: func(o *api.Operation) any { return o.Counts.Retrying }},
+	{Name: "PRIORITY", Wide: true, Cell: func(o *api.Operation) any { return o.Priority }},
+	{Name: "CREATED", Wide: true, Cell: func(o *api.Operation) any { return o.CreatedAt }},
+	{Name: "FINISHED", Wide: true, Cell: func(o *api.Operation) any { return Time(o.FinishedAt) }},
+	{Name: "LABELS", Wide: true, Cell: func(o *api.Operation) any { return labels(o.Labels) }},
+	{Name: "BY", Wide: true, Cell: func(o *api.Operation) any { return OrDash(o.CreatedBy) }},
 }
+
+// Operations lists operations.
+func Operations(w *terminal.Table, all []*api.Operation) { List(w, all, true, operationColumns) }

@@ -63,18 +63,6 @@ func Task(w *terminal.Table, t *api.Task) {
 	}
 }
 
-// Waited lists tasks that were waited for, by their IDs. Those that are not there were removed.
-func Waited(w *terminal.Table, ids []string, tasks []*api.Task) {
-	w.Row("ID", "FINAL", "STATE")
-	for i, t := range tasks {
-		if t == nil {
-			w.Row(ids[i], true, "removed")
-			continue
-		}
-		w.Row(t.ID, t.Final, State(t))
-	}
-}
-
 // State is a task's state in a few words.
 func State(t *api.Task) string {
 	s := t.Status
@@ -97,16 +85,6 @@ func State(t *api.Task) string {
 
 // Error is an error's code, with the message if there is one.
 func Error(e *api.TaskError) string { return strings.TrimSuffix(e.Code+": "+e.Message, ": ") }
-
-// Tasks lists tasks; head says that these are the first ones.
-func Tasks(w *terminal.Table, tasks []*api.Task, head bool) {
-	if head {
-		w.Row("ID", "BEHAVIOR", "STATUS", "FINAL", "ATTEMPT", "AGE", "ERROR")
-	}
-	for _, t := range tasks {
-		w.Row(t.ID, t.Behavior, t.Status, t.Final, t.Attempt, Age(t.CreatedAt), code(t.Status, t.Error))
-	}
-}
 
 // code is the code of what has failed, or "-".
 func code(status string, e *api.TaskError) string {

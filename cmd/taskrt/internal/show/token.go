@@ -10,10 +10,18 @@ import (
 
 // Tokens lists tokens.
 func Tokens(w *terminal.Table, all []auth.Token) {
-	w.Row("NAME", "ROLES", "NAMESPACES", "BEHAVIORS", "EXPIRES", "CREATED", "BY")
-	for _, t := range all {
-		w.Row(t.Name, list(t.Roles), list(t.Namespaces), list(t.Behaviors), Time(t.ExpiresAt), Time(t.CreatedAt), by(&t))
-	}
+	List(w, all, true, []Column[auth.Token]{
+		{Name: "NAME", Cell: func(t auth.Token) any { return t.Name }},
+		{Name: "ROLES", Cell: func(t auth.Token) any { return list(t.Roles) }},
+		{Name: "NAMESPACES", Cell: func(t auth.Token) any { return list(t.Namespaces) }},
+		{Name: "BEHAVIORS", Cell: func(t auth.Token) any { return list(t.Behaviors) }},
+		{Name: "EXPIRES", Cell: func(t auth.Token) any { return Time(t.ExpiresAt) }},
+		{Name: "CREATED", Cell: func(t auth.Token) any { return Time(t.CreatedAt) }},
+		{Name: "BY", Cell: func(t auth.Token) any { return by(&t) }},
+		{Name: "RATE", Wide: true, Cell: func(t auth.Token) any { return orDash0(t.Rate) }},
+		{Name: "ROTATED", Wide: true, Cell: func(t auth.Token) any { return Time(t.RotatedAt) }},
+		{Name: "FORMER-UNTIL", Wide: true, Cell: func(t auth.Token) any { return Time(t.FormerUntil) }},
+	})
 }
 
 // Token shows a token.

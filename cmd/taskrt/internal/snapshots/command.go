@@ -33,6 +33,7 @@ type Kit struct {
 	// ClientFlags are those of a command that asks a cluster, and OutputFlag is that of any other.
 	ClientFlags func(more ...cli.Flag) []cli.Flag
 	OutputFlag  func() cli.Flag
+	ColumnsFlag func(command string) cli.Flag
 	// LogStoreFlag and LogStore say in which format a new node's log is written.
 	LogStoreFlag func(command string) cli.Flag
 	LogStore     func(*cli.Context) (logstore.Kind, error)
@@ -101,11 +102,11 @@ func Command(k Kit) *cli.Command {
 			restoreCommand(k),
 			{
 				Name: "list", Usage: "list the backups that the servers have put to --backup-to, the newest last", ArgsUsage: "TARGET",
-				Flags: []cli.Flag{k.clusterFlag(), k.OutputFlag()}, Action: k.offline(runList),
+				Flags: []cli.Flag{k.clusterFlag(), k.OutputFlag(), k.ColumnsFlag(name)}, Action: k.offline(runList),
 			},
 			{Name: "status", Usage: "show when the servers have backed the cluster up, and when they do it again", Flags: k.ClientFlags(), Action: k.online(runStatus)},
 			nowCommand(k),
-			{Name: "holds", Usage: "show which backups keep files from being dropped", Flags: k.ClientFlags(), Action: k.online(runHolds)},
+			{Name: "holds", Usage: "show which backups keep files from being dropped", Flags: k.ClientFlags(k.ColumnsFlag(name)), Action: k.online(runHolds)},
 		},
 	}
 }

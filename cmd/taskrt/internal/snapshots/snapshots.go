@@ -302,8 +302,9 @@ func showNext(w *terminal.Table, r *restoring.Restored, p restoring.Plan) {
 
 // showHolds shows who keeps blobs from being dropped.
 func showHolds(w *terminal.Table, r *snapshot.HoldsReply) {
-	w.Row("HOLD", "FOR", "LEFT")
-	for _, h := range r.Holds {
-		w.Row(h.ID, h.Holder, time.Duration(h.Left).Truncate(time.Second))
-	}
+	show.List(w, r.Holds, true, []show.Column[snapshot.Hold]{
+		{Name: "HOLD", Cell: func(h snapshot.Hold) any { return h.ID }},
+		{Name: "FOR", Cell: func(h snapshot.Hold) any { return h.Holder }},
+		{Name: "LEFT", Cell: func(h snapshot.Hold) any { return time.Duration(h.Left).Truncate(time.Second) }},
+	})
 }

@@ -118,12 +118,18 @@ func runList(c *cli.Context, ctx context.Context, _ *apiclient.Client, out termi
 		}
 		all = append(all, some...)
 	}
-	return out.Show(all, func(w *terminal.Table) {
-		w.Row("BACKUP", "CLUSTER", "STATE AT", "INDEX", "TASKS", "BLOBS", "SIZE", "NEW", "ENCRYPTED", "BY")
-		for i := range all {
-			e := &all[i]
-			w.Row(e.Name, e.Header.Cluster, e.Header.Time.Format(time.RFC3339), e.Header.Index, e.Header.Tasks, e.Header.Blobs, show.Bytes(e.Bytes()),
-				show.Bytes(e.NewBytes), map[bool]string{true: "yes", false: "no"}[e.Encrypted], e.Header.Node)
-		}
-	})
+	return out.Show(all, func(w *terminal.Table) { show.List(w, all, true, backupColumns) })
+}
+
+var backupColumns = []show.Column[series.Entry]{
+	{Name: "BACKUP", Cell: func(e series.Entry) any { return e.Name }},
+	{Name: "CLUSTER", Cell: func(e series.Entry) any { return e.Header.Cluster }},
+	{Name: "STATE AT", Cell: func(e series.Entry) any { return e.Header.Time.Format(time.RFC3339) }},
+	{Name: "INDEX", Cell: func(e series.Entry) any { return e.Header.Index }},
+	{Name: "TASKS", Cell: func(e series.Entry) any { return e.Header.Tasks }},
+	{Name: "BLOBS", Cell: func(e series.Entry) any { return e.Header.Blobs }},
+	{Name: "SIZE", Cell: func(e series.Entry) any { return show.Bytes(e.Bytes()) }},
+	{Name: "NEW", Cell: func(e series.Entry) any { return show.Bytes(e.NewBytes) }},
+	{Name: "ENCRYPTED", Cell: func(e series.Entry) any { return map[bool]string{true: "yes", false: "no"}[e.Encrypted] }},
+	{Name: "BY", Cell: func(e series.Entry) any { return e.Header.Node }},
 }
