@@ -30,8 +30,8 @@ func (r *release) archives() error {
 			files = append(files, packed{name, filepath.Join(r.root, name), 0o644})
 		}
 		files = append(files, packed{"man/taskrt.1", r.work("taskrt.1"), 0o644})
-		for _, name := range []string{"taskrt.bash", "_taskrt", "taskrt.fish"} {
-			files = append(files, packed{"completions/" + name, filepath.Join(r.root, "packages", "linux", name), 0o644})
+		for _, script := range [][2]string{{"taskrt.bash", "taskrt.bash"}, {"_taskrt", "taskrt.zsh"}, {"taskrt.fish", "taskrt.fish"}} {
+			files = append(files, packed{"completions/" + script[0], filepath.Join(r.root, "cmd", "taskrt", "internal", "complete", script[1]), 0o644})
 		}
 		top := fmt.Sprintf("taskrt_%s_%s", r.version, t)
 		if err := writeArchive(filepath.Join(r.out, top+".tar.gz"), top, files, r.time); err != nil {

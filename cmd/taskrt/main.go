@@ -16,6 +16,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/complete"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/heap"
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	p := &program{args: args, stdin: stdin, stdout: terminal.New(stdout), stderr: terminal.New(stderr)}
 	app := p.app()
 	err := func() error {
-		if cmdline.Complete(app, args) {
+		if cmdline.Complete(app, args) || complete.Answer(ctx, app, args, defaultServer, p.stdout) {
 			return nil
 		}
 		ordered, err := cmdline.Arrange(app, args)
@@ -94,7 +95,7 @@ func (p *program) app() *cli.App {
 			p.cancelCommand(), p.retryCommand(), p.resubmitCommand(), p.rmCommand(), p.logsCommand(),
 			p.blobCommand(),
 			p.opCommand(),
-			p.namespaceCommand(), p.maintenanceCommand(), p.clusterCommand(), snapshotCommand(p), secretCommand(p), tokenCommand(p), auditCommand(p), contextCommand(p), loginCommand(p), logoutCommand(p), oidcCommand(p), p.benchCommand(), p.versionCommand(),
+			p.namespaceCommand(), p.maintenanceCommand(), p.clusterCommand(), snapshotCommand(p), secretCommand(p), tokenCommand(p), auditCommand(p), contextCommand(p), loginCommand(p), logoutCommand(p), oidcCommand(p), p.benchCommand(), complete.Command(p.stdout), p.versionCommand(),
 		},
 	}
 	prepare(app.Commands, app.Name)
