@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt"
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/api/snapshot"
 	"github.com/taskrt/taskrt/internal/durable"
 	"github.com/taskrt/taskrt/internal/mux"
@@ -19,6 +20,7 @@ import (
 	"github.com/taskrt/taskrt/node/access"
 	"github.com/taskrt/taskrt/node/audit"
 	"github.com/taskrt/taskrt/node/files"
+	asking "github.com/taskrt/taskrt/node/insight"
 	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/membership"
@@ -59,6 +61,7 @@ type Node struct {
 	peers   *peers.Peers
 	hub     *lead.Hub
 	accepts *accept.Client
+	found   *query.Index
 	gate    *access.Gate // nil: the cluster is open
 	desk    *signin.Desk
 	saver   *saving.Saver
@@ -139,12 +142,12 @@ func (n *Node) start() error {
 		told.Audit = func() { n.audit.Wake() } // it is made below, before anything is told
 	}
 	n.waits = wait.New(func() wait.Subscription { return n.store.Subscribe(subscribeEntries) }, n.store.Local, told, n.changes)
-	found := query.New(query.Config{Subscribe: func() query.Subscription { return n.store.Subscribe(subscribeEntries) }, Local: n.store.Local})
+	n.found = query.New(query.Config{Subscribe: func() query.Subscription { return n.store.Subscribe(subscribeEntries) }, Local: n.store.Local})
 	progress := peers.NewProgress(cfg.Net, n.changes, cfg.Addr, n.store.Follow, cfg.Logger)
 	n.peers = peers.New(cfg.Net, cfg.Logger, n.answerPeer, progress)
 	n.accepts = accept.NewClient(accept.Config{Net: cfg.Net, Follow: n.store.Follow, Logger: cfg.Logger})
 	n.Service = service.New(service.Config{
-		Store: n.store, Files: n.files, Modules: modules{n}, Members: members{n}, Accepts: n.accepts, Waits: n.waits, Found: found, Changes: n.changes,
+		Store: n.store, Files: n.files, Modules: modules{n}, Members: members{n}, Accepts: n.accepts, Waits: n.waits, Found: n.found, Changes: n.changes,
 		Clock: cfg.Clock, Maintenance: cfg.Maintenance, Logger: cfg.Logger,
 	})
 	n.desk = signin.New(n.Log())
@@ -164,7 +167,7 @@ func (n *Node) start() error {
 	n.files.Begin(n.store, func() files.Subscription { return n.store.Subscribe(subscribeEntries) })
 	n.wg.Go(func() { n.files.Run(ctx) })
 	n.wg.Go(func() { n.waits.Run(ctx) })
-	n.wg.Go(func() { found.Run(ctx) })
+	n.wg.Go(func() { n.found.Run(ctx) })
 	n.wg.Go(func() { progress.Run(ctx) })
 	n.wg.Go(func() { n.accepts.Run(ctx) })
 	n.wg.Go(func() { n.hub.Lead(n.store.Leadership()) })
@@ -277,6 +280,15 @@ func (n *Node) Guarded() api.Service {
 		return n
 	}
 	return tokens.Guard(n.gate, n, n.Log())
+}
+
+// Insight explains what does not go on, to who may know it.
+func (n *Node) Insight() insight.Insight {
+	x := asking.New(asking.Config{Log: n.Log(), Found: n.found})
+	if n.gate == nil {
+		return x
+	}
+	return tokens.GuardInsight(n.gate, x, n.Log())
 }
 
 // Refused counts a request that this node has refused for lack of a role.

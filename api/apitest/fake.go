@@ -14,11 +14,13 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/children"
+	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/memnet"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/node/files"
+	asking "github.com/taskrt/taskrt/node/insight"
 	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/maintain"
@@ -47,6 +49,7 @@ type Fake struct {
 	engine  *runtime.Engine
 	changes *watch.Feed
 	accepts *accept.Client
+	found   *query.Index
 	hub     *lead.Hub
 	worker  *worker.Worker
 
@@ -114,11 +117,11 @@ func (f *Fake) open() (err error) {
 	}
 	f.changes = watch.NewFeed(watch.Config{Local: f.store.Local, Encode: service.EventEncoder(f.store.Local)})
 	waits := wait.New(func() wait.Subscription { return f.store.subscribe() }, f.store.Local, wait.Told{}, f.changes)
-	found := query.New(query.Config{Subscribe: func() query.Subscription { return f.store.subscribe() }, Local: f.store.Local})
+	f.found = query.New(query.Config{Subscribe: func() query.Subscription { return f.store.subscribe() }, Local: f.store.Local})
 	f.accepts = accept.NewClient(accept.Config{Net: here, Follow: follow, Logger: quiet})
 	clock, config := raftstore.SystemClock(), maintain.Config{TrimWait: soon, PurgeWait: soon, PurgeAgain: soon}.WithDefaults()
 	f.Service = service.New(service.Config{
-		Store: f.store, Files: f.files, Modules: f.engine, Members: alone{f}, Accepts: f.accepts, Waits: waits, Found: found, Changes: f.changes,
+		Store: f.store, Files: f.files, Modules: f.engine, Members: alone{f}, Accepts: f.accepts, Waits: waits, Found: f.found, Changes: f.changes,
 		Clock: clock, Maintenance: config, Logger: quiet,
 	})
 	f.hub = lead.New(lead.Config{
@@ -136,12 +139,12 @@ func (f *Fake) open() (err error) {
 	if err != nil {
 		return err
 	}
-	f.run(waits, found, here)
+	f.run(waits, here)
 	return nil
 }
 
 // run starts the parts of the cluster.
-func (f *Fake) run(waits *wait.Dispatcher, found *query.Index, here mux.Network) {
+func (f *Fake) run(waits *wait.Dispatcher, here mux.Network) {
 	var ctx, work context.Context
 	ctx, f.cancel = context.WithCancel(context.Background())
 	work, f.retire = context.WithCancel(context.Background())
@@ -149,7 +152,7 @@ func (f *Fake) run(waits *wait.Dispatcher, found *query.Index, here mux.Network)
 	leads <- raftstore.Leadership{Leading: true, Term: 1}
 	f.wg.Go(func() { f.files.Run(ctx) })
 	f.wg.Go(func() { waits.Run(ctx) })
-	f.wg.Go(func() { found.Run(ctx) })
+	f.wg.Go(func() { f.found.Run(ctx) })
 	f.wg.Go(func() { f.accepts.Run(ctx) })
 	f.wg.Go(func() { f.hub.Lead(leads) })
 	f.wg.Go(func() { _ = f.hub.ServeWorkers(here) }) // they end with the hub
@@ -158,6 +161,11 @@ func (f *Fake) run(waits *wait.Dispatcher, found *query.Index, here mux.Network)
 		defer close(f.done)
 		_ = f.worker.Run(work) // an error says that Close has killed it
 	}()
+}
+
+// Insight explains what does not go on in the cluster.
+func (f *Fake) Insight() insight.Insight {
+	return asking.New(asking.Config{Log: f.Log(), Found: f.found})
 }
 
 // Close ends the cluster. A second Close does nothing.

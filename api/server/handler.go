@@ -21,6 +21,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/api/internal/codec"
 	"github.com/taskrt/taskrt/api/membership"
 	"github.com/taskrt/taskrt/api/server/admission"
@@ -61,6 +62,8 @@ type Config struct {
 	Audit auth.Audit
 	// Members changes the members of the cluster. Default: nobody does.
 	Members membership.Members
+	// Insight serves /v1/failures. Default: there is none.
+	Insight insight.Insight
 	// Snapshots saves backups of the cluster. Default: nobody does.
 	Snapshots snapshot.Snapshots
 	// OnRefusal, if set, is told of each request whose caller lacks a role. It must not block.

@@ -95,7 +95,7 @@ var noContent = success{status: http.StatusNoContent, doc: "Done."}
 
 // routes returns the whole table. To add a route, add a line to one of the lists, or add a list.
 func routes() []route {
-	return slices.Concat(taskRoutes(), reportRoutes(), moduleRoutes(), behaviorRoutes(), clusterRoutes(), memberRoutes(), snapshotRoutes(), operationRoutes(), blobRoutes(), namespaceRoutes(), maintenanceRoutes(), storeRoutes(), watchRoutes(), accessRoutes(), signInRoutes())
+	return slices.Concat(taskRoutes(), reportRoutes(), moduleRoutes(), behaviorRoutes(), clusterRoutes(), memberRoutes(), snapshotRoutes(), operationRoutes(), blobRoutes(), namespaceRoutes(), maintenanceRoutes(), storeRoutes(), watchRoutes(), insightRoutes(), accessRoutes(), signInRoutes())
 }
 
 // Parameters that many routes have.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/insight"
 )
 
 // hostile is text that a terminal obeys, or that hides what it says; JSON can carry it.
@@ -84,6 +85,7 @@ func TestNoCommandObeysTheText(t *testing.T) {
 	for line, answer := range map[string]any{
 		"get one":                       body{"task": finished()},
 		"list":                          filled[api.ListReply](),
+		"failures":                      filled[insight.FailuresReply](),
 		"wait one":                      body{"task": named},
 		"wait one two":                  body{"tasks": []any{finished(), nil}},
 		"submit job --wait":             body{"task": named, "outcome": hostile},

@@ -22,11 +22,11 @@ var arrows = map[string][]string{
 	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"internal/birth", "abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
-	"node":      {".", "api", "api/auth", "api/children", "api/snapshot", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/scheduled", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux", "node/query"},
+	"node":      {".", "api", "api/auth", "api/children", "api/snapshot", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/scheduled", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux", "node/query", "api/insight", "node/insight"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/complete", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/filters", "cmd/taskrt/internal/form", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/health", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/schedule", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
-		"abi", "api", "api/auth", "api/children", "api/client", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/subproc", "internal/terminal", "internal/wall", "api/membership",
+		"abi", "api", "api/auth", "api/children", "api/client", "api/insight", "api/server/pages", "metrics", "node", "node/maintain", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/subproc", "internal/terminal", "internal/wall", "api/membership",
 	},
 
 	"cmd/taskrt/internal/cmdline":   {},
@@ -43,15 +43,15 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/ports":     {"internal/discover"},
 	"cmd/taskrt/internal/scaffold":  {"plugins/sdk"},
 
-	"cmd/taskrt/internal/show": {"api", "api/auth", "api/membership", "internal/bench", "internal/terminal", "internal/wall", "task/blobs"},
+	"cmd/taskrt/internal/show": {"api", "api/auth", "api/membership", "internal/bench", "internal/terminal", "internal/wall", "task/blobs", "api/insight"},
 
 	"api/auth":            {"api", "task/access"},
 	"api/membership":      {"api"},
 	"api/children":        {"api", "api/internal/codec"},
-	"api/client":          {"api", "api/auth", "api/client/internal/events", "api/client/internal/pipeline", "api/internal/codec", "api/membership", "api/snapshot"},
+	"api/client":          {"api", "api/auth", "api/client/internal/events", "api/client/internal/pipeline", "api/internal/codec", "api/membership", "api/snapshot", "api/insight"},
 	"api/internal/codec":  {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":   {},
-	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean"},
+	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean", "api/insight"},
 	"api/server/location": {"api", "api/auth", "api/internal/codec"},
 	"api/server/stream":   {"api", "api/internal/codec"},
 	"api/server/paced":    {},
@@ -119,13 +119,13 @@ var arrows = map[string][]string{
 	"runtime/wasmbin/shapes": {},
 
 	"api/internal/openapi": {".", "api", "api/internal/codec", "api/internal/schemas"},
-	"api/internal/schemas": {"api", "api/auth", "api/internal/codec", "api/membership", "api/snapshot", "task", "task/access", "task/roster"},
-	"node/access":          {"api", "api/auth", "task/access", "trust"},
+	"api/internal/schemas": {"api", "api/auth", "api/internal/codec", "api/membership", "api/snapshot", "task", "task/access", "task/roster", "api/insight"},
+	"node/access":          {"api", "api/auth", "task/access", "trust", "api/insight"},
 	"node/schemas":         {"api", "runtime/manifest", "task"},
 	"node/audit":           {"api", "api/auth", "task", "task/audit"},
 	"node/membership":      {"api", "api/membership", "raftstore/change", "task", "task/roster", "internal/idle"},
 	"node/signin":          {"api", "api/auth", "node/tokens", "task", "task/access"},
-	"node/tokens":          {"api", "api/auth", "node/access", "node/view", "raftstore", "task", "task/access", "trust"},
+	"node/tokens":          {"api", "api/auth", "node/access", "node/view", "raftstore", "task", "task/access", "trust", "api/insight"},
 
 	"task/wire/head":       {},
 	"node/maintain/native": {"abi", "api/runs", "blob", "node/logs", "node/maintain", "raftstore", "runtime", "task", "worker"},
@@ -175,7 +175,7 @@ var arrows = map[string][]string{
 
 	// Tests only; see testOnly.
 	"abi/abitest":          {"abi", "runtime"},
-	"api/apitest":          {"api", "api/children", "api/client", "api/server", "blob", "node/accept", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "task/access", "worker", "internal/memnet", "internal/mux", "node/query", "api/cursor"},
+	"api/apitest":          {"api", "api/children", "api/client", "api/server", "blob", "node/accept", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "task/access", "worker", "internal/memnet", "internal/mux", "node/query", "api/cursor", "api/insight", "node/insight"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
 	"internal/built":       {},
@@ -234,11 +234,13 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/schedule":   {"api", "backup/sealed", "backup/series", "backup/target", "backup/target/bucket", "cmd/taskrt/internal/cmdline", "node/scheduled"},
 	"node/scheduled":                 {"abi", "api", "api/snapshot", "backup/series", "backup/target", "node/saving", "runtime", "task", "worker"},
 	"backup/target/targettest":       {"backup/target"},
-	"node/query":                     {"api", "api/cursor", "node/view", "task", "task/hash"},
+	"node/query":                     {"api", "api/cursor", "node/view", "task", "task/hash", "api/insight"},
 	"api/cursor":                     {"api"},
 	"api/server/lean":                {"api"},
 	"cmd/taskrt/internal/form":       {"internal/terminal"},
 	"cmd/taskrt/internal/complete":   {"api", "api/auth", "api/client", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/form", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "internal/terminal", "task/access"},
+	"api/insight":                    {"api"},
+	"node/insight":                   {"api", "api/insight", "node/query", "task"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.

@@ -8,11 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/trust"
-	"golang.org/x/time/rate"
 )
 
 // Token is a token that the cluster keeps, found by one of its credentials. Values are immutable.

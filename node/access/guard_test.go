@@ -16,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/apitest"
 	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/node/access"
 	grants "github.com/taskrt/taskrt/task/access"
 )
@@ -456,5 +457,41 @@ func TestRecorded(t *testing.T) {
 	r := api.SubmitRequest{ID: "met-task", Behavior: mine, IfExists: "rerun"}
 	if _, err := s.guarded.Submit(auth.WithTrail(as(t, mine, "submit", "operate"), &auth.Trail{Route: "r"}), r); err != nil || s.Audited() != before+1 {
 		t.Errorf("another's task runs again: %v, %d records", err, s.Audited()-before)
+	}
+}
+
+// TestFailures: failures are grouped of the behaviors whose tasks the caller may read, and of no others (SPEC A5, Q2).
+func TestFailures(t *testing.T) {
+	s := newSite(t)
+	for _, x := range []struct{ id, behavior string }{{"a-mine", mine}, {"b-other", others}, {"c-mine", mine}} {
+		s.task(x.id, x.behavior, caller)
+		if _, err := s.Cancel(t.Context(), "", x.id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	guarded := s.gate.GuardInsight(s.Insight(), access.Looks{})
+	for _, c := range []struct {
+		behavior, role, want string
+	}{
+		{mine, "read", "[mail.send 2]"}, {"*", "read", "[mail.send 2 bill.run 1]"}, {"no.such", "read", "[]"},
+		{mine, "submit", "forbidden"}, {"*", "operate", "forbidden"},
+	} {
+		reply, err := guarded.Failures(as(t, c.behavior, c.role), insight.FailuresRequest{})
+		got := api.CodeOf(err)
+		if err == nil {
+			groups := []string{}
+			for _, g := range reply.Groups {
+				groups = append(groups, fmt.Sprint(g.Behavior, " ", g.Final))
+			}
+			got = fmt.Sprint(groups)
+		}
+		if got != c.want {
+			t.Errorf("%s of %s: %s, want %s", c.role, c.behavior, got, c.want)
+		}
+	}
+	ctx := as(t, mine, "read")
+	auth.PrincipalOf(ctx).Grant.Namespaces = []string{"elsewhere"}
+	if _, err := guarded.Failures(ctx, insight.FailuresRequest{}); api.CodeOf(err) != "namespace_not_found" {
+		t.Error(err)
 	}
 }

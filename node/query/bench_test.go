@@ -182,3 +182,30 @@ func BenchmarkFollow(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*50*200), "ns/task")
 }
+
+// BenchmarkFailures says how long it takes to group failures: as they are kept, and when the last one has just gone (SPEC Q2).
+func BenchmarkFailures(b *testing.B) {
+	w := fill(b, benchTasks())
+	if err := w.index.CatchUp(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	f := query.FailureFilter{Namespace: task.DefaultNamespace}
+	for _, lost := range []bool{false, true} {
+		b.Run(fmt.Sprintf("lost=%v", lost), func(b *testing.B) {
+			for b.Loop() {
+				if lost {
+					b.StopTimer()
+					groups, _ := w.index.Failures(f, 1)
+					var t *task.Task
+					w.local(func(m *task.Machine) { t = task.NumberedTask(m, groups[0].Last.Rev) })
+					w.apply(task.Remove{Key: t.Key()})
+					if err := w.index.CatchUp(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+					b.StartTimer()
+				}
+				w.index.Failures(f, 100)
+			}
+		})
+	}
+}

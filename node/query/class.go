@@ -80,6 +80,10 @@ type class struct {
 	Class
 	tasks int
 	moves [states]uint32 // the number that a task of this class was given last, by state: most go the same way
+
+	// Of failures, which of the class failed first and last, unless one of them was lost (SPEC Q2).
+	first, last Place
+	lost        bool
 }
 
 // classes gives numbers to classes. Number 0 is nobody's.
@@ -126,13 +130,24 @@ func (x *classes) find(c Class) uint32 {
 	return n
 }
 
-func (x *classes) join(n uint32) { x.rows[n].tasks++ }
+// join counts a task, whose last outcome was at a place.
+func (x *classes) join(n uint32, at Place) {
+	c := &x.rows[n]
+	c.tasks++
+	if failures.Has(c.State) {
+		c.meet(at)
+	}
+}
 
 // leave undoes join. The number is free when nobody is left.
-func (x *classes) leave(n uint32) {
+func (x *classes) leave(n uint32, at Place) {
 	c := &x.rows[n]
 	if c.tasks--; c.tasks == 0 {
 		delete(x.number, c.Class)
 		x.free = append(x.free, n)
+		return
+	}
+	if failures.Has(c.State) {
+		c.forget(at)
 	}
 }

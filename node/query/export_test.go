@@ -20,3 +20,6 @@ func (x *Index) Shared() (classes, placed int) {
 	}
 	return len(x.classes.number), placed
 }
+
+// OtherCode is the code of the groups whose failures are of no code of their own.
+const OtherCode = otherCode

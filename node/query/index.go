@@ -200,13 +200,13 @@ func (x *Index) add(t *task.Task) {
 	slot := s.append(t.CreatedRev)
 	x.tasks++
 	n := x.classes.of(classOf(t), x.classes.last)
-	x.classes.join(n)
+	s.times[createdAt].set(slot, t.CreatedAt)
+	s.setTimes(slot, t)
+	x.classes.join(n, s.failedAt(slot))
 	x.classes.last = n
 	s.class[slot] = n
 	s.place[slot] = x.places.join(whereOf(t), noPlace)
 	s.ids[slot] = signature(t.ID)
-	s.times[createdAt].set(slot, t.CreatedAt)
-	s.setTimes(slot, t)
 	for _, l := range t.Labels {
 		s.posted.add(labelHash(t.Namespace, l), slot)
 	}
@@ -224,15 +224,15 @@ func (x *Index) change(t, prev *task.Task) {
 		}
 		return
 	}
-	from := s.class[slot]
+	from, failed := s.class[slot], s.failedAt(slot)
 	n := x.classes.of(classOf(t), from)
-	if n != from {
-		x.classes.join(n)
-		x.classes.leave(from)
+	s.setTimes(slot, t)
+	if at := s.failedAt(slot); n != from || at != failed {
+		x.classes.join(n, at)
+		x.classes.leave(from, failed)
 		s.class[slot] = n
 	}
 	s.place[slot] = x.places.join(whereOf(t), s.place[slot])
-	s.setTimes(slot, t)
 	if prev != nil && slices.Equal(prev.Labels, t.Labels) {
 		return
 	}
@@ -246,7 +246,7 @@ func (x *Index) remove(t *task.Task) {
 	if s == nil {
 		return
 	}
-	x.classes.leave(s.class[slot])
+	x.classes.leave(s.class[slot], s.failedAt(slot))
 	x.places.leave(s.place[slot])
 	s.class[slot] = 0
 	s.live--

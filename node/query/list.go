@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
 )
@@ -21,7 +22,7 @@ func (x *Index) List(ctx context.Context, r *api.ListRequest) (*api.ListReply, e
 		return nil, err
 	}
 	if err := x.CatchUp(ctx); err != nil {
-		return nil, api.NewError(api.CodeNotReady, "this node makes its index of tasks, or stops; ask another, or try again")
+		return nil, notMade()
 	}
 	reply := &api.ListReply{Tasks: []*api.Task{}}
 	var params view.Composed
@@ -108,4 +109,41 @@ func timeAt(at *time.Time) task.Time {
 		return 0
 	}
 	return max(task.Time(at.UnixMilli()), 1)
+}
+
+// ListFailures answers a request for failures, which has passed its Check, of at least the state that the machine has now (SPEC Q2).
+func (x *Index) ListFailures(ctx context.Context, r *insight.FailuresRequest) (*insight.FailuresReply, error) {
+	if err := x.CatchUp(ctx); err != nil {
+		return nil, notMade()
+	}
+	groups, others := x.Failures(FailureFilter{Namespace: r.Namespace, Behaviors: r.Behaviors, Codes: r.Errors, Sight: r.Sight}, r.Limit)
+	reply := &insight.FailuresReply{Groups: make([]insight.FailureGroup, len(groups))}
+	for from := 0; from < len(groups); from += verifiedAt {
+		if ctx.Err() != nil {
+			return nil, tooLong()
+		}
+		x.cfg.Local(func(m *task.Machine) {
+			for i := from; i < min(from+verifiedAt, len(groups)); i++ {
+				g := &groups[i]
+				reply.Groups[i] = insight.FailureGroup{Behavior: g.Behavior, Version: g.Version, Code: g.Code, FailureCounts: countsOf(g.Failures)}
+				if t := task.NumberedTask(m, g.Last.Rev); t != nil && g.is(r.Namespace, t) {
+					reply.Groups[i].Sample = t.ID
+				}
+			}
+		})
+	}
+	if others.Retrying+others.Dead > 0 {
+		counts := countsOf(others)
+		reply.Other = &counts
+	}
+	return reply, nil
+}
+
+func countsOf(f Failures) insight.FailureCounts {
+	return insight.FailureCounts{Retrying: int64(f.Retrying), Final: int64(f.Dead), FirstAt: api.TimeOf(f.First.Time), LastAt: api.TimeOf(f.Last.Time)}
+}
+
+// notMade is the answer of a node whose index is not there.
+func notMade() *api.Error {
+	return api.NewError(api.CodeNotReady, "this node makes its index of tasks, or stops; ask another, or try again")
 }

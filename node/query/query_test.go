@@ -254,20 +254,7 @@ func TestManyCodes(t *testing.T) {
 	w := newWorld(t, 1, 0)
 	const n = 60_000
 	for from := 0; from < n; from += 1000 {
-		var submits []task.Command
-		for range 1000 {
-			c := w.submit()
-			c.Delay = 0
-			submits = append(submits, c)
-		}
-		var assigns, finishes []task.Command
-		for _, r := range w.apply(submits...) {
-			assigns = append(assigns, task.Assign{Key: r.Task.Key(), Rev: r.Task.Rev, External: &task.Acceptor{Worker: "w", Lease: 1 << 20}})
-		}
-		for _, r := range w.apply(assigns...) {
-			finishes = append(finishes, task.Finish{Key: r.Task.Key(), Token: r.Task.Lease.Token, External: true, Error: &task.Error{Code: r.Task.ID}})
-		}
-		w.apply(finishes...)
+		w.fail(1000)
 	}
 	if err := w.index.CatchUp(t.Context()); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/node/access"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
@@ -22,13 +23,20 @@ func NewGate(s *raftstore.Store, static func() access.Static) *access.Gate {
 }
 
 // Guard returns a Service for requests that come through a gate: it lets callers do with s what their roles allow (SPEC A5).
-func Guard(g *access.Gate, s api.Service, l Log) api.Service {
-	return g.Guard(s, access.Looks{
+func Guard(g *access.Gate, s api.Service, l Log) api.Service { return g.Guard(s, looks(l)) }
+
+// GuardInsight is Guard for an Insight.
+func GuardInsight(g *access.Gate, x insight.Insight, l Log) insight.Insight {
+	return g.GuardInsight(x, looks(l))
+}
+
+func looks(l Log) access.Looks {
+	return access.Looks{
 		Local: func(fn func(access.Records)) { l.Local(func(m *task.Machine) { fn(records{m}) }) },
 		Read: func(ctx context.Context, fn func(access.Records)) error {
 			return l.Read(ctx, func(m *task.Machine) bool { fn(records{m}); return false })
 		},
-	})
+	}
 }
 
 // known are the tokens of a state, as the gate asks for them.

@@ -1,0 +1,29 @@
+package access
+
+import (
+	"context"
+
+	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/insight"
+	"github.com/taskrt/taskrt/task/access"
+)
+
+// explained is an Insight that asks for roles (SPEC A5).
+type explained struct {
+	*guard
+	to insight.Insight
+}
+
+// GuardInsight returns an Insight that tells callers what their roles allow.
+func (g *Gate) GuardInsight(x insight.Insight, look Looks) insight.Insight {
+	return explained{&guard{gate: g, look: look}, x}
+}
+
+// Failures implements insight.Insight. Who may see tasks of some behaviors only sees the failures of these. Who may see only tasks that it
+// created sees no groups.
+func (x explained) Failures(ctx context.Context, r insight.FailuresRequest) (*insight.FailuresReply, error) {
+	if p, namespace := auth.PrincipalOf(ctx), orDefault(r.Namespace); p != nil && !p.Grant.Whole(access.Read, namespace) {
+		r.Sight = func(behavior string) bool { return p.Grant.Allows(access.Read, namespace, behavior) }
+	}
+	return read(ctx, x.guard, in(ctx, auth.Namespace, access.Read, r.Namespace, ""), func() (*insight.FailuresReply, error) { return x.to.Failures(ctx, r) })
+}
