@@ -221,7 +221,7 @@ var arrows = map[string][]string{
 	"internal/birth":                 {"internal/durable"},
 	"backup/sealed":                  {},
 	"cmd/taskrt/internal/settings":   {"runtime/grants"},
-	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "node/scheduled", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux"},
+	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "node/scheduled", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux", "console"},
 	"cmd/taskrt/internal/preflight":  {"node", "raftstore/logstore", "worker"},
 	"cmd/taskrt/internal/supervisor": {},
 	"cmd/taskrt/internal/exit":       {"api", "api/client", "node", "worker"},
@@ -241,6 +241,8 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/complete":   {"api", "api/auth", "api/client", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/form", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "internal/terminal", "task/access"},
 	"api/insight":                    {"api"},
 	"node/insight":                   {"api", "api/insight", "node/query", "task"},
+	"api/server/session":             {"api", "api/auth"},
+	"console":                        {"api", "api/server/pages", "api/server/session"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.

@@ -17,6 +17,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
+	"github.com/taskrt/taskrt/console"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
@@ -150,7 +151,7 @@ func (m *Member) Run(ctx context.Context) error {
 		config.Gate, config.Access, config.SignIn, config.Audit = gate, m.Node.Tokens(), m.Node.SignIn(), m.Node.Audit()
 		config.OnRefusal = m.Node.Refused
 	}
-	handler := server.New(m.Node.Guarded(), config)
+	handler := console.New(server.New(m.Node.Guarded(), config), console.Config{Door: config.Door, Gate: config.Gate, Cluster: config.Cluster})
 	go keys.Watch(ctx, m.pair, m.keys, m.log)
 	go func() { served <- m.serve(ctx, handler); stop() }()
 	go func() { ported <- m.port.Serve(); stop() }()

@@ -1,0 +1,127 @@
+package session_test
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/server/session"
+)
+
+const token = "trt_0123456789abcdefABCDEF"
+
+// gate knows one token.
+type gate struct{}
+
+func (gate) Enter(authorization, _ string) (*auth.Principal, error) {
+	if authorization == "Bearer "+token {
+		return &auth.Principal{Name: "ann"}, nil
+	}
+	return nil, auth.Unauthenticated()
+}
+
+func desk(cluster string) *session.Desk {
+	return &session.Desk{Gate: gate{}, Cluster: func() string { return cluster }}
+}
+
+// post signs in by a body.
+func post(d *session.Desk, body string, secure bool, headers ...string) *httptest.ResponseRecorder {
+	r, w := httptest.NewRequest(http.MethodPost, session.Path, strings.NewReader(body)), httptest.NewRecorder()
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(session.Header, "1")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	if secure {
+		r.TLS = &tls.ConnectionState{}
+	}
+	d.ServeHTTP(w, r)
+	return w
+}
+
+// TestCookie: a token that holds becomes a cookie that scripts cannot read, that no other site's request carries, and that travels over TLS
+// only where there is TLS. It has no Path: it is for the folder of the sign-in, also below the prefix of a proxy (SPEC U1).
+func TestCookie(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		w := post(desk("c1"), `{"token":"`+token+`"}`, secure)
+		all := w.Result().Cookies()
+		if w.Code != http.StatusNoContent || len(all) != 1 || w.Header().Get("Cache-Control") != "no-store" {
+			t.Fatalf("%d %v", w.Code, w.Header())
+		}
+		c := all[0]
+		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure != secure || c.Path != "" || c.Domain != "" || c.MaxAge != 0 || !c.Expires.IsZero() {
+			t.Errorf("TLS %v: %+v", secure, c)
+		}
+		if other := post(desk("c2"), `{"token":"`+token+`"}`, secure).Result().Cookies()[0]; other.Name == c.Name {
+			t.Errorf("two clusters on one host share the cookie %s", c.Name)
+		}
+	}
+}
+
+// TestRefusals: what is no token that holds leaves no cookie, and no error says it again.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		body    string
+		headers []string
+		code    int
+	}{
+		{`{"token":"trt_wrong"}`, nil, 401}, {`{"token":""}`, nil, 401}, {`{"token":"trt_a; Path=/"}`, nil, 401}, {`{"token":"trt_a\r\nX: y"}`, nil, 401},
+		{`{"token":"` + "trt_" + strings.Repeat("a", 300) + `"}`, nil, 401}, {`{"token":1}`, nil, 400}, {`{"token":"a","x":1}`, nil, 400}, {``, nil, 400},
+		{`{"token":"trt_` + strings.Repeat("a", 4096) + `"}`, nil, 400},
+		{`{"token":"` + token + `"}`, []string{"Content-Type: text/plain"}, 415},
+		{`{"token":"` + token + `"}`, []string{session.Header + ": "}, 400},
+	} {
+		w := post(desk("c1"), c.body, false, c.headers...)
+		if w.Code != c.code || len(w.Result().Cookies()) > 0 || strings.Contains(w.Body.String(), "trt_wrong") || w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%.80s %v: %d %s", c.body, c.headers, w.Code, w.Body)
+		}
+	}
+	r, w := httptest.NewRequest(http.MethodGet, session.Path, http.NoBody), httptest.NewRecorder()
+	desk("c1").ServeHTTP(w, r)
+	if w.Code != api.StatusOf(api.CodeMethodNotAllowed) || w.Header().Get("Allow") == "" {
+		t.Errorf("GET: %d %v", w.Code, w.Header())
+	}
+}
+
+// TestAdmit: a cookie counts only together with the header, which no page of another origin can send, and never beside a token.
+func TestAdmit(t *testing.T) {
+	d := desk("c1")
+	c := post(d, `{"token":"`+token+`"}`, false).Result().Cookies()[0]
+	for _, one := range []struct {
+		cookie, header, authorization, want string
+	}{
+		{c.Name + "=" + c.Value, "1", "", "Bearer " + token},
+		{c.Name + "=" + c.Value, "", "", ""},
+		{"", "1", "", ""},
+		{"taskrt-00000000=" + c.Value, "1", "", ""},
+		{c.Name + "=" + c.Value, "1", "Bearer other", "Bearer other"},
+		{c.Name + "=nonsense", "1", "", ""},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/v1/tasks", http.NoBody)
+		for name, value := range map[string]string{"Cookie": one.cookie, session.Header: one.header, "Authorization": one.authorization} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		before := r.Header.Get("Authorization")
+		if got := d.Admit(r); got.Header.Get("Authorization") != one.want || r.Header.Get("Authorization") != before {
+			t.Errorf("%+v: %q", one, got.Header.Get("Authorization"))
+		}
+	}
+}
+
+// TestSignOut: signing out takes the cookie away.
+func TestSignOut(t *testing.T) {
+	r, w := httptest.NewRequest(http.MethodDelete, session.Path, http.NoBody), httptest.NewRecorder()
+	r.Header.Set(session.Header, "1")
+	desk("c1").ServeHTTP(w, r)
+	all := w.Result().Cookies()
+	if w.Code != http.StatusNoContent || len(all) != 1 || all[0].MaxAge >= 0 || all[0].Value != "" {
+		t.Errorf("%d %v", w.Code, all)
+	}
+}

@@ -1,0 +1,42 @@
+// The console: which page is shown where.
+import { html, render, useState, useEffect, useErrorBoundary } from './core/html.js';
+import { useRoute } from './core/route.js';
+import { askMe, useMe } from './core/me.js';
+import { Shell } from './parts/shell.js';
+import { SignIn } from './parts/signin.js';
+import { Failed, Empty, Loading } from './parts/ui.js';
+import { Tasks } from './pages/tasks.js';
+
+/** Pages by the beginning of their path: the list, and one of its entries. */
+const pages = new Map([
+  ['tasks', [Tasks]],
+]);
+
+function App() {
+  const who = useMe();
+  const [error, setError] = useState(null);
+  const ask = () => {
+    setError(null);
+    askMe().catch(setError);
+  };
+  useEffect(() => { if (who.state === 'asking') ask(); }, [who.state]);
+  return html`${who.state === 'asking'
+    ? html`<div class="boot">${error ? html`<${Failed} error=${error} retry=${ask} />` : html`<${Loading} />`}</div>`
+    : html`<${Shell} pages=${pages}><${Page} /></${Shell}>`}<${SignIn} />`;
+}
+
+function Page() {
+  const route = useRoute();
+  const [broken, reset] = useErrorBoundary((e) => console.error(e));
+  useEffect(() => { if (broken) reset(); }, [route.path.join('/')]);
+  if (broken) return html`<${Empty} title="This page is broken"><p>That is a fault of the console: ${String(broken.message).slice(0, 300)}</p><button onClick=${reset}>Try again</button></${Empty}>`;
+  const [first = 'tasks', second] = route.path;
+  const [List, One] = pages.get(first) || [];
+  const Shown = second && One ? One : List;
+  if (!Shown) return html`<${Empty} title="There is no such page"><p><a href="#/tasks">To the tasks</a></p></${Empty}>`;
+  return html`<${Shown} key=${first + '/' + (second || '')} route=${route} id=${second} />`;
+}
+
+const root = document.getElementById('app');
+root.replaceChildren();
+render(html`<${App} />`, root);
