@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build bucket-check openapi-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build bucket-check openapi-check console-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ bucket-check: ## backups in a bucket of a real server of S3 (versitygw, built on
 
 openapi-check: ## a schema, and clients by ogen and openapi-typescript on a live cluster, hold the OpenAPI document to its word (needs npm)
 	cd api/internal/openapi/testdata/check && $(GO) test -vet=off -count 1 -timeout 10m .
+
+console-check: ## the web console in chromium, on real nodes: each page, by keyboard, light and dark, narrow and wide, axe (needs chromium)
+	cd console/testdata/check && $(GO) test -vet=off -count 1 -timeout 10m .
 
 demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 	$(GO) run ./internal/demo -taskrt bin/taskrt
@@ -152,6 +155,7 @@ vet:
 	cd internal/bench/jetstream && $(GO) vet . && $(GO) mod tidy -diff
 	cd backup/target/bucket/gateway && $(GO) vet . && $(GO) mod tidy -diff
 	cd api/internal/openapi/testdata/check && $(GO) vet . && $(GO) mod tidy -diff
+	cd console/testdata/check && $(GO) vet . && $(GO) mod tidy -diff
 	cd packages && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd packages/containers && $(GO) vet . && $(GO) mod tidy -diff
 
