@@ -9,7 +9,8 @@ import (
 // Error is an error of the service: RFC 9457 problem+json on the wire (SPEC H3). Code is stable.
 type Error struct {
 	Code   string `json:"code"`
-	Status int    `json:"status"` // HTTP status
+	Type   string `json:"type,omitempty"` // TypeOf(Code), in what servers answer
+	Status int    `json:"status"`         // HTTP status
 	Title  string `json:"title,omitempty"`
 	Detail string `json:"detail,omitempty"`
 	Field  string `json:"field,omitempty"` // the field of the request that is wrong
@@ -93,6 +94,12 @@ const (
 	CodeQuotaExceeded     = "quota_exceeded"
 	CodeRunNotFound       = "run_not_found"
 )
+
+// ErrorsPage explains each code in a section of its own.
+const ErrorsPage = "https://github.com/taskrt/taskrt/blob/main/docs/errors.md"
+
+// TypeOf is the type of a problem with a code: the address where the code is explained.
+func TypeOf(code string) string { return ErrorsPage + "#" + code }
 
 // soonMS is how long Retry-After says to wait if the error does not say it: an election takes about as long.
 const soonMS = 1000

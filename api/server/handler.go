@@ -349,15 +349,22 @@ func (h *handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 // asError returns the *Error in err, complete. Any other error is internal: asError logs it, and the client does not see it.
 func (h *handler) asError(r *http.Request, err error) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
-		return e.Complete()
+		return typed(e)
 	}
 	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
 		// The client has gone, or the server is stopping. What the request asked for may still happen.
-		return api.NewError(api.CodeOutcomeUnknown, "the request was given up before its outcome was known")
+		return typed(api.NewError(api.CodeOutcomeUnknown, "the request was given up before its outcome was known"))
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return api.NewError(api.CodeOutcomeUnknown, "the request took too long; its outcome is not known")
+		return typed(api.NewError(api.CodeOutcomeUnknown, "the request took too long; its outcome is not known"))
 	}
 	h.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-	return api.NewError(api.CodeInternal, "the request failed inside the server; its log says why")
+	return typed(api.NewError(api.CodeInternal, "the request failed inside the server; its log says why"))
+}
+
+// typed is a copy of an error as it is answered: complete, and with its type.
+func typed(e *api.Error) *api.Error {
+	e = e.Complete()
+	e.Type = api.TypeOf(e.Code)
+	return e
 }

@@ -90,7 +90,7 @@ func (s *site) send(req *http.Request) answer {
 		if err := json.Unmarshal(b, &a.problem); err != nil {
 			s.t.Errorf("%s %s: %v in %s", req.Method, req.URL, err, b)
 		}
-		if a.problem.Status != a.status || a.problem.Code == "" || a.problem.Title == "" {
+		if a.problem.Status != a.status || a.problem.Code == "" || a.problem.Title == "" || a.problem.Type != api.TypeOf(a.problem.Code) {
 			s.t.Errorf("%s %s: problem %+v with status %d", req.Method, req.URL, a.problem, a.status)
 		}
 	}
@@ -248,6 +248,9 @@ func TestBatchOverHTTP(t *testing.T) {
 	for _, r := range got.Results {
 		if r.Error != nil {
 			words = append(words, fmt.Sprint(r.Error.Status, " ", r.Error.Code, " ", r.Error.Field))
+			if r.Error.Type != api.TypeOf(r.Error.Code) {
+				t.Errorf("%s has the type %q", r.Error.Code, r.Error.Type)
+			}
 		} else {
 			words = append(words, r.Outcome+" "+r.Task.ID)
 		}

@@ -91,6 +91,8 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 		if results[i].Error = t.Items[i].Decode(ns); results[i].Error == nil {
 			t.Items[i].Request.Minimal = minimal
 			requests, positions = append(requests, t.Items[i].Request), append(positions, i)
+		} else {
+			results[i].Error = typed(results[i].Error)
 		}
 	}
 	ctx, meta := r.call()
@@ -102,7 +104,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 		for i, at := range positions {
 			results[at] = answers[i]
 			if e := results[at].Error; e != nil {
-				results[at].Error = e.Complete()
+				results[at].Error = typed(e)
 				refused(h, r.Request, r.route, t.Items[at].Request.Namespace, e)
 			}
 		}

@@ -95,7 +95,7 @@ func (p *program) app() *cli.App {
 			p.cancelCommand(), p.retryCommand(), p.resubmitCommand(), p.rmCommand(), p.logsCommand(),
 			p.blobCommand(),
 			p.opCommand(),
-			p.namespaceCommand(), p.maintenanceCommand(), p.clusterCommand(), snapshotCommand(p), secretCommand(p), tokenCommand(p), auditCommand(p), contextCommand(p), loginCommand(p), logoutCommand(p), oidcCommand(p), p.benchCommand(), complete.Command(p.stdout), p.versionCommand(),
+			p.namespaceCommand(), p.maintenanceCommand(), p.clusterCommand(), snapshotCommand(p), secretCommand(p), tokenCommand(p), auditCommand(p), contextCommand(p), loginCommand(p), logoutCommand(p), oidcCommand(p), p.benchCommand(), explainCommand(p), complete.Command(p.stdout), p.versionCommand(),
 		},
 	}
 	prepare(app.Commands, app.Name)
@@ -144,6 +144,9 @@ func (p *program) report(ctx context.Context, err error) int {
 		err = errors.New("interrupted")
 	}
 	p.complain(err)
+	if known := api.CodeOf(err); known != "" && p.stderr.IsTerminal() {
+		_ = p.stderr.Printf("taskrt explain %s says more\n", known)
+	}
 	if usage, ok := errors.AsType[*cmdline.Error](err); ok && code != exit.File {
 		_ = p.stderr.Printf("%s\n", hint(usage))
 		return exit.Usage

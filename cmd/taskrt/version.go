@@ -9,6 +9,7 @@ import (
 
 	"github.com/taskrt/taskrt"
 	"github.com/taskrt/taskrt/abi"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/explain"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -43,6 +44,10 @@ func buildVersion() versionInfo {
 	}
 	v.Commit = cmp.Or(v.Commit, "unknown")
 	return v
+}
+
+func explainCommand(p *program) *cli.Command {
+	return explain.Command(func(c *cli.Context) (terminal.Answer, error) { return answer(p, c) }, outputFlag(), columnsFlag("explain"))
 }
 
 func (p *program) versionCommand() *cli.Command {

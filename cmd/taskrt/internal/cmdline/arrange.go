@@ -125,7 +125,7 @@ func (l *line) word(a string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("there is no command %q%s", strings.Join(append(slices.Clone(l.path), a), " "), meant("", a, l.commandNames()))
+	return fmt.Errorf("there is no command %q%s", strings.Join(append(slices.Clone(l.path), a), " "), Meant("", a, l.commandNames()))
 }
 
 // flag reads one flag, and its value from rest if it needs one; used is how many words of rest it took.
@@ -137,7 +137,7 @@ func (l *line) flag(a string, rest []string) (used int, err error) {
 	}
 	f := l.lookup(name)
 	if f == nil {
-		return 0, fmt.Errorf("there is no flag %s%s", strings.SplitN(a, "=", 2)[0], meant("--", name, l.flagNames()))
+		return 0, fmt.Errorf("there is no flag %s%s", strings.SplitN(a, "=", 2)[0], Meant("--", name, l.flagNames()))
 	}
 	if !has {
 		if takesValue(f) {
@@ -192,7 +192,7 @@ func (l *line) checkFlags() error {
 	}
 	for _, g := range l.given {
 		if findFlag(l.app.Flags, g.name) == nil && findFlag(l.command.Flags, g.name) == nil {
-			return fmt.Errorf("%s has no flag --%s%s", l.command.Name, g.name, meant("--", g.name, l.flagNames()))
+			return fmt.Errorf("%s has no flag --%s%s", l.command.Name, g.name, Meant("--", g.name, l.flagNames()))
 		}
 	}
 	return l.checkTwice()

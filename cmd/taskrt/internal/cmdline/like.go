@@ -12,15 +12,15 @@ import (
 func like(given string, names []string) (nearest string) {
 	least := (len(given)+2)/3 + 1
 	for _, name := range names {
-		if differ := smetrics.WagnerFischer(strings.ToLower(given), name, 1, 1, 1); differ < least {
+		if differ := smetrics.WagnerFischer(strings.ToLower(given), strings.ToLower(name), 1, 1, 1); differ < least {
 			nearest, least = name, differ
 		}
 	}
 	return nearest
 }
 
-// meant is the end of an error about a name that nobody knows: what may have been meant.
-func meant(prefix, given string, names []string) string {
+// Meant is the end of an error about a name that nobody knows: what may have been meant.
+func Meant(prefix, given string, names []string) string {
 	if nearest := like(given, names); nearest != "" {
 		return fmt.Sprintf("; did you mean %s%s?", prefix, nearest)
 	}

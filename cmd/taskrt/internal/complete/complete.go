@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/explain"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/scaffold"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
@@ -109,8 +110,11 @@ func following(ctx context.Context, app *cli.App, at *cmdline.Place, word, serve
 		return commands(at)
 	}
 	n := len(at.Arguments)
-	if at.Command.Name == "new" && n == 0 {
+	switch cmdline.Argument(at.Command, n) {
+	case "LANGUAGE":
 		return strings.Split(scaffold.Languages(), ", ")
+	case "CODE":
+		return explain.Codes("")
 	}
 	return live(ctx, app, at, ofArgument(at, n), word, server)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/contexts"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/explain"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/form"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/reach"
 	"github.com/taskrt/taskrt/task/access"
@@ -34,6 +35,7 @@ var values = map[string][]string{
 	"tokens":     {"keep", "drop"},
 	"health":     {"live", "ready"},
 	"role":       access.All.Names(),
+	"error":      explain.Codes(explain.Task),
 }
 
 func formWords() (words []string) {

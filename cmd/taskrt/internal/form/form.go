@@ -219,7 +219,7 @@ func objects(text json.RawMessage) (list []json.RawMessage, is bool) {
 }
 
 // naming are the members that name a thing, the first one that is there.
-var naming = []string{"id", "name", "run", "number", "digest"}
+var naming = []string{"id", "name", "run", "number", "digest", "code"}
 
 // nameOf is the name of an object, or "".
 func nameOf(text []byte) string {
