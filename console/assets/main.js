@@ -5,11 +5,13 @@ import { askMe, useMe } from './core/me.js';
 import { Shell } from './parts/shell.js';
 import { SignIn } from './parts/signin.js';
 import { Failed, Empty, Loading } from './parts/ui.js';
+import { Note } from './parts/ask.js';
 import { Tasks } from './pages/tasks.js';
+import { Task } from './pages/task.js';
 
 /** Pages by the beginning of their path: the list, and one of its entries. */
 const pages = new Map([
-  ['tasks', [Tasks]],
+  ['tasks', [Tasks, Task]],
 ]);
 
 function App() {
@@ -22,7 +24,7 @@ function App() {
   useEffect(() => { if (who.state === 'asking') ask(); }, [who.state]);
   return html`${who.state === 'asking'
     ? html`<div class="boot">${error ? html`<${Failed} error=${error} retry=${ask} />` : html`<${Loading} />`}</div>`
-    : html`<${Shell} pages=${pages}><${Page} /></${Shell}>`}<${SignIn} />`;
+    : html`<${Shell} pages=${pages}><${Page} /></${Shell}>`}<${SignIn} /><${Note} />`;
 }
 
 function Page() {

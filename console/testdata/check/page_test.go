@@ -170,8 +170,7 @@ func (b *tab) sees(text string) {
 func (b *tab) press(text string) {
 	b.t.Helper()
 	find := `[...document.querySelectorAll('dialog[open] button, dialog[open] a')].concat([...document.querySelectorAll('button, a, summary')]).find((e) => e.innerText.trim() === ` + quoted(text) + ` && e.offsetParent !== null && !e.disabled)`
-	b.until(find)
-	b.do(chromedp.Evaluate(find+".click()", nil))
+	b.until("(() => { const e = " + find + "; e?.focus(); e?.click(); return e; })()")
 }
 
 // fill types into a field.

@@ -1,0 +1,15 @@
+// Why a task waits, in the words of the cluster.
+import { html } from '../core/html.js';
+import { useFeature } from '../core/features.js';
+import { useLoad } from '../core/load.js';
+import { inSpace } from '../core/route.js';
+import { Text } from './text.js';
+
+/** @param {{t: any}} props */
+export function Why({ t }) {
+  const known = useFeature('/v1/tasks/{id}/why');
+  const { data } = useLoad(`v1/tasks/${encodeURIComponent(t.id)}/why`, inSpace(t.namespace), { every: 5000, skip: !known });
+  const reasons = data?.reasons || [];
+  if (!reasons.length) return null;
+  return html`<section class="panel why" role="status"><h2>Why it waits</h2><ul>${reasons.map((r) => html`<li><code>${r.code}</code> <${Text} of=${r.message || r.detail || ''} max=${500} /></li>`)}</ul></section>`;
+}
