@@ -22,7 +22,7 @@ type Service interface {
 	// Remove deletes a record (SPEC L9).
 	Remove(ctx context.Context, namespace, id string) error
 	// Logs returns what the attempts of a task logged.
-	Logs(ctx context.Context, namespace, id string) (*LogsReply, error)
+	Logs(ctx context.Context, namespace, id string, g LogsGet) (*LogsReply, error)
 
 	// Push uploads a module and activates its behaviors in one log entry (SPEC B2).
 	Push(ctx context.Context, r PushRequest) (*Module, error)

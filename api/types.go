@@ -202,6 +202,12 @@ type CancelReply struct {
 	Told bool  `json:"-"`
 }
 
+// LogsGet are the query parameters of GET /v1/tasks/{id}/logs: where the answer begins. The zero value is the beginning.
+type LogsGet struct {
+	FromToken  uint64 // attempts with lesser tokens are left out
+	FromOffset int64  // so many bytes of the attempt with this token are left out: the End of what was answered before
+}
+
 // LogsReply is what the attempts of a task logged, oldest first.
 type LogsReply struct {
 	Attempts []AttemptLog `json:"attempts"`
@@ -213,6 +219,7 @@ type AttemptLog struct {
 	Attempt int64  `json:"attempt"`
 	Token   uint64 `json:"token"`
 	Text    string `json:"text"`
+	End     int64  `json:"end,omitempty"` // how many bytes the attempt had logged behind the last one of Text
 }
 
 // PushRequest is POST /v1/modules.

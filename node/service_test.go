@@ -362,7 +362,7 @@ func TestLogsAreGatheredFromWhereTheyLie(t *testing.T) {
 			var l *api.LogsReply
 			c.Eventually("the log is there", func() bool {
 				var err error
-				if l, err = c.Node(i).Logs(t.Context(), "", id); err != nil {
+				if l, err = c.Node(i).Logs(t.Context(), "", id, api.LogsGet{}); err != nil {
 					t.Fatal(err)
 				}
 				return len(l.Attempts) == 1 && strings.Contains(l.Attempts[0].Text, "an error")
@@ -370,11 +370,16 @@ func TestLogsAreGatheredFromWhereTheyLie(t *testing.T) {
 			if n := strings.Count(l.Attempts[0].Text, "a debug"); n != 1 || l.Attempts[0].Attempt != 1 {
 				t.Errorf("%+v", l)
 			}
+			a := l.Attempts[0]
+			half := api.LogsGet{FromToken: a.Token, FromOffset: a.End - 10}
+			if rest, err := c.Node(i).Logs(t.Context(), "", id, half); err != nil || len(rest.Attempts) != 1 || rest.Attempts[0].Text != a.Text[len(a.Text)-10:] || rest.Attempts[0].End != a.End {
+				t.Errorf("from %+v: %+v, %v", half, rest, err)
+			}
 		}
 		if err := c.Node(1).Remove(t.Context(), "", id); err != nil {
 			t.Fatal(err)
 		}
-		_, err := c.Node(1).Logs(t.Context(), "", id)
+		_, err := c.Node(1).Logs(t.Context(), "", id, api.LogsGet{})
 		wantError(t, err, 404, api.CodeTaskNotFound, "")
 	})
 }

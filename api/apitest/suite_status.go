@@ -103,7 +103,10 @@ func readingRequests() []request {
 			_, err := w.WaitTasks(ctx, api.WaitRequest{Namespace: w.namespace, IDs: []string{w.done.ID}})
 			return err
 		}},
-		{"Logs", reads, func(ctx context.Context, w *world) error { _, err := w.Logs(ctx, w.namespace, w.done.ID); return err }},
+		{"Logs", reads, func(ctx context.Context, w *world) error {
+			_, err := w.Logs(ctx, w.namespace, w.done.ID, api.LogsGet{})
+			return err
+		}},
 		{"Events", reads, func(ctx context.Context, w *world) error {
 			stream, err := w.Events(ctx, api.EventsRequest{Namespace: w.namespace})
 			if err == nil {

@@ -176,7 +176,7 @@ func (s *suite) remove(ctx context.Context, t *testing.T) {
 func (s *suite) logs(ctx context.Context, t *testing.T) {
 	created := s.must(ctx, t, api.SubmitRequest{Behavior: okBehavior, ID: "log-ok"})
 	s.final(ctx, t, created.ID)
-	reply, err := s.Logs(ctx, "", created.ID)
+	reply, err := s.Logs(ctx, "", created.ID, api.LogsGet{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func (s *suite) notThere(ctx context.Context, t *testing.T) {
 	wantError(t, err, "invalid_field", "id")
 	_, err = s.Cancel(ctx, "", "not-there")
 	wantError(t, err, "task_not_found", "")
-	_, err = s.Logs(ctx, "", "not-there")
+	_, err = s.Logs(ctx, "", "not-there", api.LogsGet{})
 	wantError(t, err, "task_not_found", "")
 	_, err = s.Behavior(ctx, "", "apitest.nobody")
 	wantError(t, err, "behavior_not_found", fieldOf(err))

@@ -204,12 +204,17 @@ func (c *Client) Remove(ctx context.Context, namespace, id string) error {
 }
 
 // Logs implements Service.
-func (c *Client) Logs(ctx context.Context, namespace, id string) (*api.LogsReply, error) {
+func (c *Client) Logs(ctx context.Context, namespace, id string, g api.LogsGet) (*api.LogsReply, error) {
 	if err := api.CheckID(id); err != nil {
 		return nil, err
 	}
+	q := inNamespace(namespace)
+	if g.FromToken > 0 { // servers of 0.1.0 know neither
+		q.Set("from_token", strconv.FormatUint(g.FromToken, 10))
+		q.Set("from_offset", strconv.FormatInt(g.FromOffset, 10))
+	}
 	var answer api.LogsReply
-	if err := c.read(ctx, taskURL(id)+"/logs", inNamespace(namespace), &answer); err != nil {
+	if err := c.read(ctx, taskURL(id)+"/logs", q, &answer); err != nil {
 		return nil, err
 	}
 	return &answer, nil

@@ -98,8 +98,12 @@ func taskRoutes() []route {
 			errors: append([]string{"not_cancellable"}, taskErrors...),
 		},
 		{
-			method: get, path: "/v1/tasks/{id}/logs", id: "taskLogs", needs: in(auth.SeeTasks), summary: "What the attempts logged.", serve: (*handler).taskLogs,
-			query: []param{namespaceParam}, answers: []success{ok(api.LogsReply{})}, errors: taskErrors,
+			method: get, path: "/v1/tasks/{id}/logs", id: "taskLogs", needs: in(auth.SeeTasks), summary: "What the attempts logged, also those that run: about each second there is more.", serve: (*handler).taskLogs,
+			query: []param{
+				namespaceParam,
+				{name: "from_token", kind: numberParam, doc: "The token of an attempt: those before it are left out."},
+				{name: "from_offset", kind: numberParam, doc: "So many bytes of this attempt are left out: the end of what was answered before."},
+			}, answers: []success{ok(api.LogsReply{})}, errors: taskErrors,
 		},
 		{
 			method: post, path: "/v1/tasks/{id}/retry", id: "retryTask", needs: in(auth.Steer), serve: (*handler).retryTask,

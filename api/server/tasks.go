@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 	"slices"
 
@@ -117,11 +118,12 @@ func (h *handler) removeTask(w http.ResponseWriter, r *request) error {
 func (h *handler) taskLogs(w http.ResponseWriter, r *request) error {
 	q := r.query
 	ns, id := taskPath(r, q)
+	from := api.LogsGet{FromToken: q.number("from_token"), FromOffset: int64(min(q.number("from_offset"), math.MaxInt64))}
 	if err := q.done(); err != nil {
 		return err
 	}
 	ctx, meta := r.call()
-	reply, err := h.service.Logs(ctx, ns, id)
+	reply, err := h.service.Logs(ctx, ns, id, from)
 	if err != nil {
 		return err
 	}

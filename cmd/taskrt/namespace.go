@@ -204,36 +204,9 @@ func namespaceImport(c *cli.Context, cl *client) error {
 	if err != nil {
 		return err
 	}
-	err = cl.print(func(w *terminal.Table) {
-		w.Field("tasks", n.Tasks)
-		w.Field("operations", n.Operations)
-		w.Field("records", n.Records)
-		w.Field("behaviors", n.Behaviors)
-		w.Field("modules", n.Modules)
-		w.Field("blobs", n.Blobs)
-		w.Field("were there", n.Skipped)
-		if n.Rehashed > 0 {
-			w.Field("rehashed", n.Rehashed)
-		}
-		if n.ForeignIDs > 0 {
-			w.Field("foreign IDs", fmt.Sprintf("%d; they follow from params in the namespace that was exported: equal submits make other tasks here. --rehash gives those of this one", n.ForeignIDs))
-		}
-	})
+	err = cl.print(func(w *terminal.Table) { show.Imported(w, n) })
 	if err != nil || n.Refused == 0 {
 		return err
 	}
-	return exit.With(exit.Refused, refusedLines(n))
-}
-
-// refusedLines says which lines of an export were refused.
-func refusedLines(n *api.ImportReply) error {
-	text := fmt.Sprintf("%d lines were refused, the others taken up", n.Refused)
-	for _, r := range n.Refusals {
-		field := ""
-		if r.Field != "" {
-			field = r.Field + ": "
-		}
-		text += fmt.Sprintf("\nline %d: %s: %s%s", r.Line, r.Code, field, r.Detail)
-	}
-	return errors.New(text)
+	return exit.With(exit.Refused, show.Refusals(n))
 }

@@ -99,8 +99,8 @@ func (x taskGuard) Remove(ctx context.Context, namespace, id string) error {
 }
 
 // Logs implements api.Service.
-func (x taskGuard) Logs(ctx context.Context, namespace, id string) (*api.LogsReply, error) {
-	return read(ctx, x.guard, x.check(ctx, Records.Task, access.Read, namespace, id), func() (*api.LogsReply, error) { return x.to.Logs(ctx, namespace, id) })
+func (x taskGuard) Logs(ctx context.Context, namespace, id string, g api.LogsGet) (*api.LogsReply, error) {
+	return read(ctx, x.guard, x.check(ctx, Records.Task, access.Read, namespace, id), func() (*api.LogsReply, error) { return x.to.Logs(ctx, namespace, id, g) })
 }
 
 // Retry implements api.Service.

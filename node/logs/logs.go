@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -273,14 +274,24 @@ type Text struct {
 	Attempt int64
 	Token   uint64
 	Text    string
+	End     int64 // how many bytes the attempt had logged behind the last one of Text
 }
 
-// Merge puts together what several nodes have, by token. Each byte stands there once; a note stands where a piece is
-// missing.
-func Merge(lists ...[]Attempt) []Text {
+// Position is a place in the log of a task: in that of the attempt with this token, behind so many bytes.
+type Position struct {
+	Token  uint64
+	Offset int64
+}
+
+// Merge puts together what several nodes have from a position on, by token. Each byte stands there once; a note stands where a piece is
+// missing. A character of which only the beginning is there waits for its end.
+func Merge(from Position, lists ...[]Attempt) []Text {
 	byToken := map[uint64]*Attempt{}
 	for _, l := range lists {
 		for _, a := range l {
+			if a.Token < from.Token {
+				continue
+			}
 			m, ok := byToken[a.Token]
 			if !ok {
 				m = &Attempt{Attempt: a.Attempt, Token: a.Token}
@@ -291,16 +302,21 @@ func Merge(lists ...[]Attempt) []Text {
 	}
 	var out []Text
 	for _, a := range byToken {
-		out = append(out, Text{Attempt: a.Attempt, Token: a.Token, Text: join(a.Pieces)})
+		at := int64(0)
+		if a.Token == from.Token {
+			at = from.Offset
+		}
+		text, end := join(a.Pieces, at)
+		out = append(out, Text{Attempt: a.Attempt, Token: a.Token, Text: text, End: end})
 	}
 	slices.SortFunc(out, func(a, b Text) int { return cmp.Compare(a.Token, b.Token) })
 	return out
 }
 
-func join(ps []Piece) string {
+// join puts pieces together from a place on.
+func join(ps []Piece, at int64) (text string, end int64) {
 	slices.SortStableFunc(ps, func(a, b Piece) int { return cmp.Compare(a.Offset, b.Offset) })
 	var b strings.Builder
-	var at int64
 	for _, p := range ps {
 		end := p.Offset + int64(len(p.Data))
 		switch {
@@ -314,5 +330,14 @@ func join(ps []Piece) string {
 		}
 		at = end
 	}
-	return b.String()
+	text = b.String()
+	for back := 1; back <= min(utf8.UTFMax-1, len(text)); back++ {
+		if i := len(text) - back; utf8.RuneStart(text[i]) {
+			if !utf8.FullRuneInString(text[i:]) {
+				return text[:i], at - int64(back)
+			}
+			break
+		}
+	}
+	return text, at
 }

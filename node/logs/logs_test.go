@@ -3,6 +3,7 @@ package logs
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,7 +35,7 @@ func text(t *testing.T, s *Store, id string) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	for _, x := range Merge(as) {
+	for _, x := range Merge(Position{}, as) {
 		b.WriteString(x.Text)
 	}
 	return b.String()
@@ -49,7 +50,7 @@ func TestPiecesOfTwoNodesFitTogether(t *testing.T) {
 	appendText(t, b, "x01", 9, 0, "again\n")
 	la, _ := a.Read(key("x01"))
 	lb, _ := b.Read(key("x01"))
-	got := Merge(lb, la)
+	got := Merge(Position{}, lb, la)
 	if len(got) != 2 || got[0].Token != 7 || got[1].Token != 9 {
 		t.Fatalf("got %+v", got)
 	}
@@ -126,5 +127,32 @@ func TestOneAttemptIsBounded(t *testing.T) {
 	}
 	if n := len(text(t, s, "x01")); n > MaxAttemptBytes || n < MaxAttemptBytes/2 {
 		t.Errorf("kept %d bytes", n)
+	}
+}
+
+// TestMergeFrom: whoever follows a log gets each byte once, from where it was, also when a node that had pieces is away for a while, and no half
+// of a character (SPEC U3).
+func TestMergeFrom(t *testing.T) {
+	piece := func(offset int64, text string) Piece { return Piece{Offset: offset, Data: []byte(text)} }
+	attempt := func(token uint64, ps ...Piece) Attempt {
+		return Attempt{Attempt: int64(token), Token: token, Pieces: ps}
+	}
+	one, two := []Attempt{attempt(7, piece(0, "one\n"), piece(8, "thr\xc3"))}, []Attempt{attempt(7, piece(4, "two\n")), attempt(9, piece(0, "again\n"))}
+	for _, c := range []struct {
+		from  Position
+		lists [][]Attempt
+		want  []Text
+	}{
+		{Position{}, [][]Attempt{one}, []Text{{7, 7, "one\n[4 bytes missing]\nthr", 11}}},
+		{Position{}, [][]Attempt{one, two}, []Text{{7, 7, "one\ntwo\nthr", 11}, {9, 9, "again\n", 6}}},
+		{Position{7, 4}, [][]Attempt{one, two}, []Text{{7, 7, "two\nthr", 11}, {9, 9, "again\n", 6}}},
+		{Position{7, 11}, [][]Attempt{one}, []Text{{7, 7, "", 11}}},
+		{Position{7, 11}, [][]Attempt{one, {attempt(7, piece(12, "\xa4e\n"))}}, []Text{{7, 7, "äe\n", 15}}},
+		{Position{7, 99}, [][]Attempt{one}, []Text{{7, 7, "", 99}}},
+		{Position{8, 0}, [][]Attempt{one, two}, []Text{{9, 9, "again\n", 6}}},
+	} {
+		if got := Merge(c.from, c.lists...); !slices.Equal(got, c.want) {
+			t.Errorf("from %+v: %+v, want %+v", c.from, got, c.want)
+		}
 	}
 }

@@ -85,7 +85,7 @@ func (svc *Service) Drain(ctx context.Context, id string, drain bool) (*api.Node
 }
 
 // Logs implements api.Service. It puts together what all members that answer have kept.
-func (svc *Service) Logs(ctx context.Context, namespace, id string) (*api.LogsReply, error) {
+func (svc *Service) Logs(ctx context.Context, namespace, id string, g api.LogsGet) (*api.LogsReply, error) {
 	key, err := taskKey(namespace, id)
 	if err != nil {
 		return nil, err
@@ -104,8 +104,8 @@ func (svc *Service) Logs(ctx context.Context, namespace, id string) (*api.LogsRe
 		return nil, api.NewError(api.CodeInternal, "read logs: %v", err)
 	}
 	reply := &api.LogsReply{Attempts: []api.AttemptLog{}}
-	for _, t := range logs.Merge(all...) {
-		reply.Attempts = append(reply.Attempts, api.AttemptLog{Attempt: t.Attempt, Token: t.Token, Text: t.Text})
+	for _, t := range logs.Merge(logs.Position{Token: g.FromToken, Offset: g.FromOffset}, all...) {
+		reply.Attempts = append(reply.Attempts, api.AttemptLog{Attempt: t.Attempt, Token: t.Token, Text: t.Text, End: t.End})
 	}
 	return reply, nil
 }

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -71,4 +72,34 @@ func keepText(k api.Keep) string {
 		return "default"
 	}
 	return k.String()
+}
+
+// Imported shows what an import has taken up.
+func Imported(w *terminal.Table, n *api.ImportReply) {
+	w.Field("tasks", n.Tasks)
+	w.Field("operations", n.Operations)
+	w.Field("records", n.Records)
+	w.Field("behaviors", n.Behaviors)
+	w.Field("modules", n.Modules)
+	w.Field("blobs", n.Blobs)
+	w.Field("were there", n.Skipped)
+	if n.Rehashed > 0 {
+		w.Field("rehashed", n.Rehashed)
+	}
+	if n.ForeignIDs > 0 {
+		w.Field("foreign IDs", fmt.Sprintf("%d; they follow from params in the namespace that was exported: equal submits make other tasks here. --rehash gives those of this one", n.ForeignIDs))
+	}
+}
+
+// Refusals says which lines of an export were refused.
+func Refusals(n *api.ImportReply) error {
+	text := fmt.Sprintf("%d lines were refused, the others taken up", n.Refused)
+	for _, r := range n.Refusals {
+		field := ""
+		if r.Field != "" {
+			field = r.Field + ": "
+		}
+		text += fmt.Sprintf("\nline %d: %s: %s%s", r.Line, r.Code, field, r.Detail)
+	}
+	return errors.New(text)
 }
