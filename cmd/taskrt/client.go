@@ -80,6 +80,14 @@ func (c *client) printJSON() error {
 	return c.answers.Write(c.meta.Body())
 }
 
+// toProgram writes answers to a program; nil: people read them.
+func (c *client) toProgram() func(answer []byte) error {
+	if !c.json {
+		return nil
+	}
+	return c.answers.Write
+}
+
 // encodeJSON writes JSON of commands whose answer has no other form for programs.
 func (p *program) encodeJSON(v any, indent string) error {
 	out := json.NewEncoder(p.stdout.Exact())

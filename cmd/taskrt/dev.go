@@ -20,6 +20,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/upkeep"
 	"github.com/taskrt/taskrt/internal/durable"
 )
 
@@ -39,7 +40,7 @@ func (p *program) devCommand() *cli.Command {
 			capabilitiesFlag(""),
 			boolFlag(cmd, "secure", "TLS on every port, and tokens: the cluster secret and the root token are kept in --dir"),
 			boolFlag("", "insecure", "allow an address that others can reach, without TLS and tokens"),
-		}, maintenanceFlags()...),
+		}, upkeep.Flags(upkeep.Kit{Duration: durationFlag, Int: intFlag, Bool: boolFlag})...),
 		Action: p.dev,
 	}
 }

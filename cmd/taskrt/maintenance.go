@@ -14,7 +14,6 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
-	"github.com/taskrt/taskrt/node/maintain"
 	"github.com/taskrt/taskrt/task"
 )
 
@@ -154,46 +153,4 @@ func maintenanceLog(c *cli.Context, cl *client) error {
 		return err
 	}
 	return cl.print(func(w *terminal.Table) { show.Runs(w, runs) })
-}
-
-// maintenanceFlags are the flags of a node that say how maintenance runs.
-func maintenanceFlags() []cli.Flag {
-	return []cli.Flag{
-		durationFlag("", "maintenance-every", maintain.DefaultEvery.String(), "how long after a run of maintenance the next one begins; 0s: only on demand"),
-		durationFlag("", "maintenance-grace", maintain.DefaultGrace.String(), "how old a blob must be before maintenance may delete it; at least "+maintain.MinGrace.String()),
-		intFlag("", "maintenance-scan-rate", maintain.DefaultScanRate, "objects that maintenance looks at per second"),
-		intFlag("", "maintenance-delete-rate", maintain.DefaultDeleteRate, "objects that maintenance deletes per second"),
-		intFlag("", "maintenance-batch", maintain.DefaultBatch, fmt.Sprintf("objects that maintenance deletes at once; at most %d", task.MaxDrop)),
-		boolFlag("", "maintenance-grace-for-tests", "let --maintenance-grace be shorter than that: only for tests, blobs that are being uploaded may be deleted and have to be sent again"),
-	}
-}
-
-// maintenanceConfig reads these flags.
-func maintenanceConfig(c *cli.Context) (maintain.Config, error) {
-	every, err := durationOf(c, "maintenance-every")
-	if err != nil {
-		return maintain.Config{}, err
-	}
-	grace, err := durationOf(c, "maintenance-grace")
-	if err != nil {
-		return maintain.Config{}, err
-	}
-	m := maintain.Config{
-		Every: time.Duration(every), Grace: max(time.Duration(grace), 1), UnsafeGrace: c.Bool("maintenance-grace-for-tests"),
-		ScanRate: int64(c.Int("maintenance-scan-rate")), DeleteRate: int64(c.Int("maintenance-delete-rate")), Batch: int64(c.Int("maintenance-batch")),
-	}
-	if m.Every == 0 {
-		m.Every = -1
-	}
-	switch { // Validate names fields, not flags
-	case m.Every > 0 && m.Every < maintain.MinEvery:
-		return m, usagef(c, "--maintenance-every must be at least %v, or 0s", maintain.MinEvery)
-	case m.Grace < maintain.MinGrace && !m.UnsafeGrace:
-		return m, usagef(c, "--maintenance-grace must be at least %v", maintain.MinGrace)
-	case m.ScanRate < 1 || m.DeleteRate < 1:
-		return m, usagef(c, "--maintenance-scan-rate and --maintenance-delete-rate must be positive")
-	case m.Batch < 1 || m.Batch > task.MaxDrop:
-		return m, usagef(c, "--maintenance-batch must be 1 to %d", task.MaxDrop)
-	}
-	return m, nil
 }

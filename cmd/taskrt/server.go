@@ -16,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/schedule"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/supervisor"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/upkeep"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/runtime/grants"
 )
@@ -44,7 +45,7 @@ func (p *program) serverCommand() *cli.Command {
 			boolFlag("", "insecure", "allow addresses that others can reach, without TLS and tokens"),
 			boolFlag("server", "check", "only check flags, files, directory and ports as a start would; start nothing, change nothing"),
 			stringFlag("server", "health", "", "only ask the server that runs with these flags: live (it answers) or ready (it can serve)"),
-		}, slices.Concat(keys.Flags(trustFlag), keys.PairFlags(trustFlag), maintenanceFlags(), schedule.Flags(schedule.Kit{String: stringFlag, Int: intFlag, List: listFlag}))...),
+		}, slices.Concat(keys.Flags(trustFlag), keys.PairFlags(trustFlag), upkeep.Flags(upkeep.Kit{Duration: durationFlag, Int: intFlag, Bool: boolFlag}), schedule.Flags(schedule.Kit{String: stringFlag, Int: intFlag, List: listFlag}))...),
 		Action: p.server,
 	}
 }
@@ -99,7 +100,7 @@ func sharedConfig(c *cli.Context) (config member.Config, err error) {
 	if config.LogStore, err = readLogStore(c); err != nil {
 		return config, err
 	}
-	if config.Maintain, err = maintenanceConfig(c); err != nil {
+	if config.Maintain, err = upkeep.Read(c); err != nil {
 		return config, err
 	}
 	granted, err := readGrants(c)

@@ -31,29 +31,43 @@ func IsTerminal(stream any) bool { return columnsOf(stream) > 0 }
 
 // columnsOf returns a terminal's width, or 80 if the terminal does not say. It returns 0 for another stream.
 func columnsOf(stream any) int {
+	size := sizeOf(stream)
+	switch {
+	case size == nil:
+		return 0
+	case size.Col == 0:
+		return 80
+	}
+	return int(size.Col)
+}
+
+// rowsOf returns a terminal's height; 0 if it does not say.
+func rowsOf(stream any) int {
+	if size := sizeOf(stream); size != nil {
+		return int(size.Row)
+	}
+	return 0
+}
+
+// sizeOf returns the size of a terminal; nil for another stream.
+func sizeOf(stream any) (size *unix.Winsize) {
 	f, ok := stream.(*os.File)
 	if !ok {
-		return 0
+		return nil
 	}
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return 0
+		return nil
 	}
-	columns := 0
 	err = raw.Control(func(fd uintptr) {
-		size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ)
-		switch {
-		case err != nil:
-		case size.Col == 0:
-			columns = 80
-		default:
-			columns = int(size.Col)
+		if got, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
+			size = got
 		}
 	})
 	if err != nil {
-		return 0
+		return nil
 	}
-	return columns
+	return size
 }
 
 // IsTerminal reports whether somebody sees the output at once.

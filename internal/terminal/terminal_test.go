@@ -173,3 +173,25 @@ func FuzzCell(f *testing.F) {
 		}
 	})
 }
+
+// TestScreen: a picture replaces the one before, and is cut to the terminal; what stands in it is as safe as in any table.
+func TestScreen(t *testing.T) {
+	p := openPty(t)
+	p.resize(t, 8)
+	s := terminal.New(p.slave).Screen()
+	err := s.Show(terminal.Columns{}, func(w *terminal.Table) {
+		w.Row("ID", "STATE")
+		w.Row("a\x1b[2J", "x")
+		for range 100 {
+			w.Row("more")
+		}
+	})
+	s.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "\x1b[?1049h\x1b[?25l\x1b[HID     …\x1b[K\r\na\\x1b[2…\x1b[K" + strings.Repeat("\r\nmore\x1b[K", 22) + "\x1b[J\x1b[?25h\x1b[?1049l"
+	if got := p.read(t, len(want)); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -2,6 +2,7 @@
 package filters
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,7 @@ func Flags(k Kit, cmd string) []cli.Flag {
 		k.String(cmd, "id-prefix", "", "whose IDs begin with this"),
 		k.String(cmd, "due-before", "", "due at this time or earlier"+when),
 	}
+	flags = append(flags, k.String(cmd, "since", "", "created this time or later, as --created-from"+when))
 	for _, r := range ranges {
 		flags = append(flags,
 			k.String(cmd, r[0]+"-from", "", r[1]+" this time or later"+when),
@@ -62,17 +64,22 @@ func Read(c *cli.Context, namespace string, now time.Time) (r api.ListRequest, e
 		}
 		r.Final = &final
 	}
+	var since *time.Time
 	for _, at := range []struct {
 		flag string
 		to   **time.Time
 	}{
-		{"due-before", &r.DueBefore}, {"created-from", &r.Created.From}, {"created-to", &r.Created.To}, {"started-from", &r.Started.From},
+		{"due-before", &r.DueBefore}, {"since", &since}, {"created-from", &r.Created.From}, {"created-to", &r.Created.To}, {"started-from", &r.Started.From},
 		{"started-to", &r.Started.To}, {"finished-from", &r.Finished.From}, {"finished-to", &r.Finished.To},
 	} {
 		if *at.to, err = timeOf(c, at.flag, now); err != nil {
 			return r, err
 		}
 	}
+	if since != nil && r.Created.From != nil {
+		return r, cmdline.Usagef(c, "--since is --created-from: give one of them")
+	}
+	r.Created.From = cmp.Or(r.Created.From, since)
 	return r, nil
 }
 
