@@ -8,10 +8,15 @@ import { Failed, Empty, Loading } from './parts/ui.js';
 import { Note } from './parts/ask.js';
 import { Tasks } from './pages/tasks.js';
 import { Task } from './pages/task.js';
+import { Failures } from './pages/failures.js';
+import { Behaviors } from './pages/behaviors.js';
+import { Behavior } from './pages/behavior.js';
+import { Workers } from './pages/workers.js';
+import { Cluster } from './pages/cluster.js';
 
 /** Pages by the beginning of their path: the list, and one of its entries. */
 const pages = new Map([
-  ['tasks', [Tasks, Task]],
+  ['tasks', [Tasks, Task]], ['failures', [Failures]], ['behaviors', [Behaviors, Behavior]], ['workers', [Workers]], ['cluster', [Cluster]],
 ]);
 
 function App() {

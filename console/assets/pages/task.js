@@ -24,7 +24,7 @@ export function Task({ route, id }) {
     return html`<${Head} title="Task" /><${Failed} error=${error} retry=${reload} />`;
   }
   if (!t) return html`<${Head} title="Task" />${loading && html`<${Loading} />`}`;
-  const manifest = behavior.data?.manifest;
+  const manifest = behavior.data?.behavior?.manifest;
   return html`<${Head} title=${t.id} sub=${html`<${Badge} status=${statusOf(t)} /><a href=${href(['behaviors', t.behavior], inSpace(namespace))}>${t.behavior}</a><span>created <${When} time=${t.created_at} /></span>${!removed && html`<span class="live l-${state}">${state === 'live' ? 'live' : 'reconnecting'}</span>`}<${Copy} text=${t.id} label="Copy ID" />`}>${!removed && html`<${Actions} t=${t} reload=${reload} />`}</${Head}>
     ${removed && html`<div class="failed" role="status"><strong>This task was removed</strong><p>What stands here is what it was.</p></div>`}
     ${error && html`<${Failed} error=${error} retry=${reload} />`}

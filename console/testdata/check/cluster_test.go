@@ -1,0 +1,90 @@
+package check
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestPages: the pages of what runs and who runs it, in all looks.
+func TestPages(t *testing.T) {
+	for _, p := range [][2]string{{"failures", "TRAP"}, {"behaviors", "wordcount"}, {"behaviors/wordcount", "the last at the right"}, {"workers", "slots in use"}, {"cluster", "leads"}} {
+		looks(t, cluster.all[0].url, p[0], p[1], strings.ReplaceAll(p[0], "/", "-"))
+	}
+}
+
+// TestBehavior: a behavior is paused and resumed, and an older version activated.
+func TestBehavior(t *testing.T) {
+	b := open(t, cluster.all[0].url, "behaviors/fails", wide)
+	b.press("Pause")
+	b.until(`document.querySelector('dialog')`)
+	b.accessible()
+	b.press("Pause")
+	b.until(`document.querySelector('.head .s-paused')`)
+	b.until(`!document.querySelector('dialog')`)
+	b.press("Resume")
+	b.until(`document.querySelector('dialog')`)
+	b.press("Resume")
+	b.until(`document.querySelector('.head .s-active')`)
+
+	b = open(t, cluster.all[0].url, "behaviors", wide)
+	b.press("Upload a module")
+	b.until(`document.querySelector('#wasm')`)
+	b.accessible()
+	file, err := filepath.Abs(filepath.Join(root, "testdata", "wasm", "trap.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.SetUploadFiles("#wasm", []string{file}, chromedp.ByQuery))
+	b.fill("#module-name", "uploaded")
+	b.do(chromedp.Evaluate(`document.querySelector('dialog .primary').click()`, nil))
+	b.sees("The module is active")
+	b.press("Done")
+	b.sees("uploaded")
+
+	b.press("Upload a module")
+	b.until(`document.querySelector('#wasm')`)
+	b.do(chromedp.SetUploadFiles("#wasm", []string{strings.Replace(file, ".wasm", ".wat", 1)}, chromedp.ByQuery))
+	b.do(chromedp.Evaluate(`document.querySelector('dialog .primary').click()`, nil))
+	b.sees("does not begin as a module of WebAssembly does")
+	b.press("Do nothing")
+	b.do(chromedp.Evaluate(`location.hash = '#/behaviors/uploaded'`, nil))
+	b.press("Remove")
+	b.press("Remove for good")
+	b.until(`location.hash === '#/behaviors'`)
+}
+
+// TestNodes: a node is drained and gets tasks again; leadership is handed over; a node that is away is told apart.
+func TestNodes(t *testing.T) {
+	b := open(t, cluster.all[0].url, "cluster", wide)
+	b.until(`document.querySelectorAll('tbody tr').length === 3`)
+	b.press("Drain")
+	b.until(`document.querySelector('dialog')`)
+	b.do(chromedp.Evaluate(`document.querySelector('dialog .primary').click()`, nil))
+	b.until(`document.querySelector('.s-drained') && !document.querySelector('dialog')`)
+	b.press("Undrain")
+	b.until(`document.querySelector('dialog')`)
+	b.do(chromedp.Evaluate(`document.querySelector('dialog .primary').click()`, nil))
+	b.until(`!document.querySelector('.s-drained') && !document.querySelector('dialog')`)
+	leader := value[string](b, `document.querySelector('.sub strong').innerText`)
+	b.allow("503")
+	b.press("Hand leadership over")
+	b.until(`document.querySelector('dialog')`)
+	b.press("Hand over")
+	b.until(`document.querySelector('.sub strong') && document.querySelector('.sub strong').innerText !== ` + quoted(leader))
+
+	away := cluster.all[2]
+	away.kill()
+	b.until(`document.querySelector('.s-unreachable')`)
+	b.accessible()
+	b.shot("cluster-away")
+	if err := away.start(); err != nil {
+		t.Fatal(err)
+	}
+	b.until(`!document.querySelector('.s-unreachable')`)
+	if err := away.ready(); err != nil {
+		t.Fatal(err)
+	}
+}
