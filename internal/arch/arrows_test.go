@@ -25,7 +25,7 @@ var arrows = map[string][]string{
 	"node":      {".", "api", "api/auth", "api/children", "api/snapshot", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/scheduled", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux", "node/query", "api/insight", "node/insight"},
 	"metrics":   {"node", "raftstore", "runtime", "worker"},
 	"cmd/taskrt": {
-		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/complete", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/explain", "cmd/taskrt/internal/filters", "cmd/taskrt/internal/follow", "cmd/taskrt/internal/form", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/health", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/schedule", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/upkeep", "cmd/taskrt/internal/whole", ".",
+		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/complete", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/explain", "cmd/taskrt/internal/filters", "cmd/taskrt/internal/follow", "cmd/taskrt/internal/form", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/health", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/schedule", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/top", "cmd/taskrt/internal/upkeep", "cmd/taskrt/internal/whole", ".",
 		"abi", "api", "api/auth", "api/children", "api/client", "api/insight", "api/server/pages", "metrics", "node", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/subproc", "internal/terminal", "internal/wall", "api/membership",
 	},
 
@@ -245,6 +245,7 @@ var arrows = map[string][]string{
 	"console":                        {"api", "api/server/pages", "api/server/session"},
 	"cmd/taskrt/internal/follow":     {"api", "api/client", "cmd/taskrt/internal/show", "internal/idle", "internal/terminal"},
 	"cmd/taskrt/internal/upkeep":     {"api", "cmd/taskrt/internal/cmdline", "node/maintain", "task"},
+	"cmd/taskrt/internal/top":        {"api", "api/client", "api/insight", "cmd/taskrt/internal/follow", "cmd/taskrt/internal/show", "internal/terminal"},
 	"cmd/taskrt/internal/explain":    {"api", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/show", "internal/terminal"},
 }
 
@@ -326,6 +327,7 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/form":     {"go.yaml.in/yaml/v3"},
 	"cmd/taskrt/internal/complete": {"github.com/urfave/cli/v2"},
 	"cmd/taskrt/internal/upkeep":   {"github.com/urfave/cli/v2"},
+	"cmd/taskrt/internal/top":      {"golang.org/x/sync"},
 	"cmd/taskrt/internal/explain":  {"github.com/urfave/cli/v2"},
 }
 

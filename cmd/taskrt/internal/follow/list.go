@@ -15,8 +15,8 @@ import (
 // Every is how often a list is read again.
 const Every = 2 * time.Second
 
-// repeat does something again and again, until ctx ends. It goes on while nobody leads.
-func repeat(ctx context.Context, every time.Duration, do func() error) error {
+// Repeat does something again and again, until ctx ends. It goes on while nobody leads.
+func Repeat(ctx context.Context, every time.Duration, do func() error) error {
 	for {
 		if err := do(); err != nil && !client.Passes(err) {
 			return err
@@ -44,7 +44,7 @@ func (l *List) Watch(ctx context.Context) error {
 	if l.Write == nil && l.Out.Draws() {
 		screen := l.Out.Screen()
 		defer screen.Close()
-		return repeat(ctx, Every, func() error {
+		return Repeat(ctx, Every, func() error {
 			reply, err := l.Read()
 			if err != nil {
 				return err
@@ -52,7 +52,7 @@ func (l *List) Watch(ctx context.Context) error {
 			return screen.Show(l.Columns, func(w *terminal.Table) { show.Tasks(w, reply.Tasks, true) })
 		})
 	}
-	return repeat(ctx, Every, func() error {
+	return Repeat(ctx, Every, func() error {
 		reply, err := l.Read()
 		if err != nil {
 			return err
