@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/insight"
+	asking "github.com/taskrt/taskrt/node/insight"
+	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/peers"
 	"github.com/taskrt/taskrt/node/service"
@@ -101,6 +104,25 @@ func (n *Node) walls() map[uint64]api.Wall {
 	return walls
 }
 
+// explain says why a task waits, while this node leads; else nil.
+func (n *Node) explain(k task.Key) (r *insight.WhyReply) {
+	n.hub.Look(k, func(m *task.Machine, s *lead.Stand) { r = asking.Explain(m, k, s) })
+	return r
+}
+
+// askLeader is explain on the leader.
+func (n *Node) askLeader(ctx context.Context, k task.Key) (*insight.WhyReply, error) {
+	leader, addr := n.store.Leader()
+	if leader == n.cfg.ID {
+		return n.explain(k), nil
+	}
+	r, err := n.peers.Ask(ctx, addr, peers.Request{Op: peers.OpWhy, Task: k})
+	if err != nil {
+		return nil, err
+	}
+	return r.Why, nil
+}
+
 // Ready implements service.Members: this node knows a leader, is caught up with it, and its disk works (SPEC H1, C6).
 func (c members) Ready(ctx context.Context) error {
 	n := c.n
@@ -160,6 +182,8 @@ func (n *Node) answerPeer(q peers.Request) peers.Reply {
 		return peers.Reply{Node: &self}
 	case peers.OpWalls:
 		return peers.Reply{Walls: n.walls()}
+	case peers.OpWhy:
+		return peers.Reply{Why: n.explain(q.Task)}
 	case peers.OpEnableRoot:
 		return n.enableRoot()
 	case peers.OpLogs:

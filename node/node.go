@@ -284,7 +284,9 @@ func (n *Node) Guarded() api.Service {
 
 // Insight explains what does not go on, to who may know it.
 func (n *Node) Insight() insight.Insight {
-	x := asking.New(asking.Config{Log: n.Log(), Found: n.found})
+	x := asking.New(asking.Config{
+		Log: n.Log(), Found: n.found, Leader: n.askLeader, Leads: func() bool { id, _ := n.store.Leader(); return id != "" },
+	})
 	if n.gate == nil {
 		return x
 	}

@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 
+	"github.com/taskrt/taskrt/task/hurdle"
 	"github.com/taskrt/taskrt/task/queue"
 )
 
@@ -156,24 +157,11 @@ func notEligible() Result {
 
 // permit returns the version that a waiting task would run now. If its behavior may not start it, permit returns nil and the refusal.
 func (m *Machine) permit(r *row) (*Version, Result) {
-	b, t := m.of(r), m.task(r)
-	x := facts(t)
-	v := m.version(b, t.Version)
-	if refusal, ok := m.accepting(b.namespace); !ok {
-		return nil, refusal
-	}
-	switch {
-	case b.space.full():
-		return nil, refuse(LimitReached, "as many tasks of the namespace run as its max_running allows")
-	case b.behavior != nil && b.behavior.Paused && !b.behavior.Deleted:
-		return nil, refuse(BehaviorPaused, "the behavior is paused")
-	case v == nil || !b.limits.open:
-		return nil, refuse(ModuleMissing, "the behavior has no version to run")
-	case b.full():
-		return nil, refuse(LimitReached, "as many tasks of the behavior run as its max_concurrent allows")
-	case t.Bound != 0:
-	case r.Kind == queue.Due && !r.InLane, r.Kind == queue.Future && b.Spare(x) <= 0:
-		return nil, refuse(LimitReached, "the slots of its concurrency key are taken, or meant for tasks before it")
+	v := m.version(m.of(r), m.task(r).Version)
+	for h := range hurdle.Kinds {
+		if no := stops(m, h, r, v); no.Code != OK {
+			return nil, no
+		}
 	}
 	return v, Result{}
 }

@@ -109,10 +109,5 @@ func (m *Machine) LeaseEnd(t *Task) LeaseTime {
 // LeasesOf returns the running tasks that an accept request got, in the order of their assignment. A repeated
 // request_id is answered with them (SPEC J2). For the empty request there are none.
 func (m *Machine) LeasesOf(namespace, behavior, worker, request string) []*Task {
-	rows := m.accepts[acceptName{namespace, behavior, worker, request}]
-	tasks := make([]*Task, len(rows))
-	for i, r := range rows {
-		tasks[i] = m.task(r)
-	}
-	return tasks
+	return table.Each(m.accepts[acceptName{namespace, behavior, worker, request}], m.task)
 }

@@ -142,8 +142,11 @@ func (c *crowd) plan() {
 // limits counts who runs. A limit that nobody has touched since holds exactly.
 func (c *crowd) limits() {
 	running, keys := map[string]int64{}, map[[2]string]int64{}
-	tasks, _ := c.m.Tasks(task.Filter{Limit: 1 << 20, Statuses: []task.Status{task.Running}})
+	tasks, _ := c.m.Tasks(task.Filter{Limit: 1 << 20})
 	for _, t := range tasks {
+		if t.Status != task.Running {
+			continue
+		}
 		running[t.Behavior]++
 		if t.ConcurrencyKey != "" {
 			keys[[2]string{t.Behavior, t.ConcurrencyKey}]++

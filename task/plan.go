@@ -22,8 +22,14 @@ type Free struct {
 	Order               uint64 // unique; an acceptor that waits longer has a lower one
 }
 
-// takes reports whether the worker has the module of a version.
-func (f *Free) takes(v *Version) bool { return f.Ready == nil || f.Ready(v.Module, v.Version) }
+// Takes reports whether the worker has the module of a version.
+func (f *Free) Takes(v *Version) bool { return f.Ready == nil || f.Ready(v.Module, v.Version) }
+
+// Room returns how many tasks the worker of a session takes now that runs some already, and how many of short behaviors.
+func (f *Free) Room(s *Session, running int64) (slots, all int64) {
+	room := s.Slots - running
+	return min(int64(f.Slots), room), min(int64(f.Slots)+int64(f.Ahead), room)
+}
 
 // Plan returns up to max assignments for the leader to propose, at most one for each task, and never more for a worker than it has free slots and
 // takes ahead (SPEC L1). Due tasks come first: within a namespace in T4 order, and between namespaces by their weights (SPEC N2). Then come tasks
@@ -93,9 +99,7 @@ func (p *planner) addSession(i int, f *Free) {
 	if f.External != nil || s == nil || p.m.Drained(s.session.Node) {
 		return
 	}
-	room := s.session.Slots - int64(len(s.leases))
-	slots := min(int64(f.Slots), room)
-	if all := min(int64(f.Slots)+int64(f.Ahead), room); all > 0 {
+	if slots, all := f.Room(s.session, int64(len(s.leases))); all > 0 {
 		p.Sessions = append(p.Sessions, plan.Session{Worker: i, ID: f.Session, Slots: slots, Least: slots - all, Each: int64(f.Each)})
 	}
 }
@@ -144,7 +148,7 @@ func (p *planner) addLane(l *queue.Lane) {
 	var ready []plan.Candidate
 	for i := range p.Sessions {
 		s := &p.Sessions[i]
-		if f := &p.free[s.Worker]; f.takes(v) && p.m.takes(l.Suspects, p.m.sessions[s.ID].session) {
+		if f := &p.free[s.Worker]; f.Takes(v) && p.m.takes(l.Suspects, p.m.sessions[s.ID].session) {
 			ready = append(ready, plan.Candidate{Session: i, Short: f.Short != nil && f.Short(v.Module, v.Policy.Index)})
 		}
 	}
@@ -165,7 +169,7 @@ func (p *planner) bound() {
 			}
 			v, budget := p.m.version(b, t.Version), p.budget(b)
 			g := p.Group(b.space)
-			if g.Left <= 0 || v == nil || v.Module == "" || !p.free[s.Worker].takes(v) || budget != nil && *budget <= 0 {
+			if g.Left <= 0 || v == nil || v.Module == "" || !p.free[s.Worker].Takes(v) || budget != nil && *budget <= 0 {
 				continue
 			}
 			s.Slots--

@@ -3,21 +3,16 @@ package task
 import (
 	"slices"
 
-	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/table"
 )
 
-// Filter selects tasks for listing (SPEC H1). Zero fields select everything.
+// Filter selects tasks for a walk. Zero fields select everything. Package node/query finds tasks by what they are like.
 type Filter struct {
 	Namespace string
-	Statuses  []Status // any of them; none: all
-	Behavior  string
 	Parent    string
-	Labels    []Label // a task must have all of them
-	DueBefore Time    // not_before ≤ this
-	Limit     int     // > 0
-	After     uint64  // only tasks with a later CreatedRev; the previous page gave it
-	Rows      int     // look at no more tasks, matching or not; 0: at all. The page may then have fewer than Limit, or none
+	Limit     int    // > 0
+	After     uint64 // only tasks with a later CreatedRev; the previous page gave it
+	Rows      int    // look at no more tasks, matching or not; 0: at all. The page may then have fewer than Limit, or none
 }
 
 // Counts are totals over all namespaces.
@@ -71,11 +66,11 @@ func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
 			return tasks, last
 		}
 		looked, last = looked+1, m.store.Created(r)
-		if !f.mayMatch(m.of(r), r) {
+		if f.Namespace != "" && f.Namespace != m.of(r).namespace {
 			continue
 		}
 		t := m.task(r)
-		if !f.matches(t) {
+		if f.Parent != "" && f.Parent != t.Parent {
 			continue
 		}
 		if len(tasks) >= max(f.Limit, 1) {
@@ -84,32 +79,6 @@ func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
 		tasks = append(tasks, t)
 	}
 	return tasks, 0
-}
-
-// mayMatch decides as far as the row alone allows, so that most tasks need not be unpacked.
-func (f *Filter) mayMatch(b *behaviorRow, r *row) bool {
-	return (f.Namespace == "" || f.Namespace == b.namespace) &&
-		(f.Behavior == "" || f.Behavior == b.name) &&
-		f.mayHave(r.Kind == queue.Runs) &&
-		(f.DueBefore == 0 || (r.Kind == queue.Future || r.Kind == queue.Due) && r.At <= int64(f.DueBefore))
-}
-
-// mayHave tells whether running tasks, or tasks that do not run, can have one of the statuses.
-func (f *Filter) mayHave(runs bool) bool {
-	return len(f.Statuses) == 0 || slices.ContainsFunc(f.Statuses, func(s Status) bool { return (s == Running) == runs })
-}
-
-func (f *Filter) matches(t *Task) bool {
-	return (f.Namespace == "" || f.Namespace == t.Namespace) &&
-		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, t.Status)) &&
-		(f.Behavior == "" || f.Behavior == t.Behavior) &&
-		(f.Parent == "" || f.Parent == t.Parent) &&
-		(f.DueBefore == 0 || t.NotBefore != 0 && t.NotBefore <= f.DueBefore) &&
-		f.labelled(t)
-}
-
-func (f *Filter) labelled(t *Task) bool {
-	return !slices.ContainsFunc(f.Labels, func(l Label) bool { return !slices.Contains(t.Labels, l) })
 }
 
 // NamespaceExists reports whether tasks can live in the namespace.
@@ -183,12 +152,7 @@ func (s *sessionRow) view() *Session {
 
 // Sessions returns all live sessions by ID, with Running filled in.
 func (m *Machine) Sessions() []*Session {
-	rows := m.sessionsByID()
-	views := make([]*Session, len(rows))
-	for i, s := range rows {
-		views[i] = s.view()
-	}
-	return views
+	return table.Each(m.sessionsByID(), (*sessionRow).view)
 }
 
 // Leases returns the running tasks of a session in the order in which they were assigned.
@@ -197,11 +161,7 @@ func (m *Machine) Leases(session uint64) []*Task {
 	if s == nil {
 		return nil
 	}
-	tasks := make([]*Task, len(s.leases))
-	for i, h := range s.leases {
-		tasks[i] = m.task(h.row)
-	}
-	return tasks
+	return table.Each(s.leases, func(h held) *Task { return m.task(h.row) })
 }
 
 // Counts returns totals, in O(1).

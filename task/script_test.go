@@ -459,19 +459,7 @@ func (s *script) look(a *args) bool {
 		wall, lease := s.m.NextTick()
 		fmt.Fprintf(&s.out, "wall=%d lease=%d\n", wall, lease)
 	case "list":
-		f := task.Filter{Limit: int(a.number("limit", 100)), Parent: a.text("parent", ""), Behavior: a.text("behavior", ""), After: uint64(a.number("after", 0))}
-		f.DueBefore = task.Time(a.number("due", 0))
-		if a.named["status"] != "" {
-			for name := range strings.SplitSeq(a.named["status"], ",") {
-				f.Statuses = append(f.Statuses, valueOf(name, task.Created, task.Failure))
-			}
-		}
-		if labels := a.text("label", ""); labels != "" {
-			for l := range strings.SplitSeq(labels, ",") {
-				name, value, _ := strings.Cut(l, ":")
-				f.Labels = append(f.Labels, task.Label{Name: name, Value: value})
-			}
-		}
+		f := task.Filter{Limit: int(a.number("limit", 100)), Parent: a.text("parent", ""), After: uint64(a.number("after", 0))}
 		tasks, next := s.m.Tasks(f)
 		for _, t := range tasks {
 			fmt.Fprintln(&s.out, formatTask(t))

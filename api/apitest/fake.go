@@ -165,7 +165,13 @@ func (f *Fake) run(waits *wait.Dispatcher, here mux.Network) {
 
 // Insight explains what does not go on in the cluster.
 func (f *Fake) Insight() insight.Insight {
-	return asking.New(asking.Config{Log: f.Log(), Found: f.found})
+	return asking.New(asking.Config{
+		Log: f.Log(), Found: f.found, Leads: func() bool { return true },
+		Leader: func(_ context.Context, k task.Key) (r *insight.WhyReply, _ error) {
+			f.hub.Look(k, func(m *task.Machine, s *lead.Stand) { r = asking.Explain(m, k, s) })
+			return r, nil
+		},
+	})
 }
 
 // Close ends the cluster. A second Close does nothing.

@@ -135,3 +135,52 @@ func named(n int) (names []string) {
 	}
 	return names
 }
+
+// TestWhy: over HTTP, by the leader's own loop: nobody accepts, a limit is reached and by whom, it runs, it has ended (SPEC Q4).
+func TestWhy(t *testing.T) {
+	x := explain(t)
+	ctx := t.Context()
+	r := api.PutBehaviorRequest{Name: "mail.send", Policy: json.RawMessage(`{"kind":"external","max_concurrent":1}`)}
+	if _, err := x.PutBehavior(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"first", "second"} {
+		if _, err := x.Submit(ctx, api.SubmitRequest{Behavior: "mail.send", ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(id string, waits bool, want ...string) []insight.WaitReason {
+		t.Helper()
+		r, err := x.Why(ctx, "", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes := []string{}
+		for _, x := range r.Reasons {
+			codes = append(codes, x.Code)
+		}
+		if r.Waits != waits || fmt.Sprint(codes) != fmt.Sprint(want) || r.Behavior != "mail.send" || r.ID != id {
+			t.Errorf("%s: %+v, want %v", id, r, want)
+		}
+		return r.Reasons
+	}
+	want("first", true, insight.NoAcceptor)
+	got, err := x.Accept(ctx, api.AcceptRequest{Behavior: "mail.send", Worker: "w"})
+	if err != nil || len(got.Tasks) != 1 {
+		t.Fatal(got, err)
+	}
+	if r := want("first", false, insight.Running); fmt.Sprint(r[0].Workers) != "[w]" || r[0].At == nil {
+		t.Errorf("%+v", r[0])
+	}
+	if r := want("second", true, insight.BehaviorLimit, insight.NoAcceptor); fmt.Sprint(r[0].By) != "[first]" || r[0].Limit != 1 {
+		t.Errorf("%+v", r[0])
+	}
+	if _, err := x.Finish(ctx, api.FinishRequest{ID: "first", Token: got.Tasks[0].Lease.Token}); err != nil {
+		t.Fatal(err)
+	}
+	want("first", false, insight.Final)
+	want("second", true, insight.NoAcceptor)
+	if _, err := x.Why(ctx, "", "nobody"); api.CodeOf(err) != api.CodeTaskNotFound {
+		t.Error(err)
+	}
+}

@@ -60,7 +60,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"POST", "/v1/cluster/members/n1/approve", ""}, {"POST", "/v1/cluster/members/n1/demote", `{"force":true}`}, {"POST", "/v1/cluster/members/n1/remove", `{}`},
 		{"POST", "/v1/cluster/members/n9/remove", ""}, {"POST", "/v1/cluster/members/n1/approve", `{"force":true}`}, {"POST", "/v1/cluster/transfer", `{"to":"n2"}`},
 		{"GET", "/v1/snapshot?without_blobs=true&rate=65536", ""}, {"GET", "/v1/snapshot?rate=1", ""}, {"GET", "/v1/snapshot/holds", ""}, {"POST", "/v1/snapshot/begin", ""},
-		{"GET", "/v1/failures?behavior=apitest.*&error=HANDLER_ERROR&limit=1", ""}, {"GET", "/v1/failures?limit=0", ""}, {"GET", "/v1/failures?namespace=gone", ""},
+		{"GET", "/v1/failures?behavior=apitest.*&error=HANDLER_ERROR&limit=1", ""}, {"GET", "/v1/failures?limit=0", ""}, {"GET", "/v1/failures?namespace=gone", ""}, {"GET", "/v1/tasks/nobody/why", ""},
 		{"GET", "/v1/audit?limit=2&refused=true", ""}, {"GET", "/v1/audit?refused=maybe", ""},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), x.method, url+x.path, strings.NewReader(x.body))

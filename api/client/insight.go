@@ -3,10 +3,11 @@ package client
 import (
 	"context"
 
+	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/insight"
 )
 
-// Insight explains over HTTP what does not go on (SPEC Q2). It is safe for concurrent use.
+// Insight explains over HTTP what does not go on (SPEC Q2, Q4). It is safe for concurrent use.
 type Insight struct{ client *Client }
 
 var _ insight.Insight = (*Insight)(nil)
@@ -24,6 +25,18 @@ func (x *Insight) Failures(ctx context.Context, r insight.FailuresRequest) (*ins
 	setNumber(q, "limit", uint64(r.Limit))
 	var answer insight.FailuresReply
 	if err := x.client.read(ctx, "/v1/failures", q, &answer); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// Why implements insight.Insight. A server of version 0.1.0 answers not_found.
+func (x *Insight) Why(ctx context.Context, namespace, id string) (*insight.WhyReply, error) {
+	if err := api.CheckID(id); err != nil {
+		return nil, err
+	}
+	var answer insight.WhyReply
+	if err := x.client.read(ctx, taskURL(id)+"/why", inNamespace(namespace), &answer); err != nil {
 		return nil, err
 	}
 	return &answer, nil

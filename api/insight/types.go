@@ -1,4 +1,4 @@
-// Package insight is the contract of questions about what does not go on: which tasks failed, by group (SPEC Q2).
+// Package insight is the contract of questions about what does not go on: which tasks failed, by group (SPEC Q2), and why a task waits (SPEC Q4).
 package insight
 
 import (
@@ -70,8 +70,58 @@ type FailureCounts struct {
 	LastAt   api.Time `json:"last_at"`  // of the last outcome of the task that failed last
 }
 
+// WhyReply says why a task waits (SPEC Q4).
+type WhyReply struct {
+	Namespace string `json:"namespace"`
+	ID        string `json:"id"`
+	Behavior  string `json:"behavior"`
+	Waits     bool   `json:"waits"` // else the one reason says what the task does instead
+	// Reasons are all that stands in the way now, what decides first. Without what stands before it, a later one would.
+	Reasons []WaitReason `json:"reasons"`
+}
+
+// WaitReason is one reason why a task waits, or does not.
+type WaitReason struct {
+	Code    string    `json:"code"`
+	Text    string    `json:"text"`              // for people
+	At      *api.Time `json:"at,omitempty"`      // of due_later and deadline_passed: that time; of running: since when
+	Before  int64     `json:"before,omitempty"`  // of behind: how many tasks of its behavior and version come first
+	Limit   int64     `json:"limit,omitempty"`   // of limits
+	By      []string  `json:"by,omitempty"`      // of limits: IDs of tasks that hold it, MaxBy of them at most
+	Workers []string  `json:"workers,omitempty"` // whom the reason is about, MaxBy of them at most
+}
+
+// MaxBy bounds the names in a WaitReason.
+const MaxBy = 10
+
+// The codes of reasons. Later versions may add some.
+const (
+	NoLeader       = "no_leader"            // nobody assigns tasks now
+	DueLater       = "due_later"            // its time has not come
+	DeadlinePassed = "deadline_passed"      // it is about to be cancelled
+	SpaceInactive  = "namespace_inactive"   // its namespace takes no work, or is being purged
+	SpaceLimit     = "namespace_limit"      // max_running of its namespace is reached
+	BehaviorPaused = "behavior_paused"      //
+	NoVersion      = "version_missing"      // its behavior was deleted, or the version is gone that it is pinned to
+	BehaviorLimit  = "behavior_limit"       // max_concurrent of its behavior is reached
+	KeyLimit       = "key_limit"            // the slots of its concurrency key are taken, or meant for tasks before it
+	NoAcceptor     = "no_acceptor"          // no program accepts tasks of its external behavior now
+	NoWorker       = "no_worker"            // no worker is connected
+	WorkerDrained  = "worker_drained"       // these workers are drained, or leave
+	ModuleNotReady = "module_not_ready"     // none of these workers has the module ready
+	NoSuitedWorker = "no_suited_worker"     // a suspect waits for a process of its own, or a cleanup for the session that it belongs to
+	SlotsTaken     = "slots_taken"          // all workers that could run it are busy
+	Behind         = "behind"               // other tasks come first
+	Assigning      = "assigning"            // nothing stands in its way: it is about to run
+	Running        = "running"              // it does not wait: it runs
+	Final          = "final"                // it does not wait: it has an outcome, and will not run again by itself
+	Unknown        = "leader_does_not_tell" // what the workers and the queue say is not known: the leader did not answer
+)
+
 // Insight answers questions about what does not go on.
 type Insight interface {
 	// Failures groups the tasks that have failed (SPEC Q2).
 	Failures(ctx context.Context, r FailuresRequest) (*FailuresReply, error)
+	// Why says why a task waits (SPEC Q4).
+	Why(ctx context.Context, namespace, id string) (*WhyReply, error)
 }

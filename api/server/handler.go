@@ -62,7 +62,7 @@ type Config struct {
 	Audit auth.Audit
 	// Members changes the members of the cluster. Default: nobody does.
 	Members membership.Members
-	// Insight serves /v1/failures. Default: there is none.
+	// Insight serves /v1/failures and /v1/tasks/{id}/why. Default: there is none.
 	Insight insight.Insight
 	// Snapshots saves backups of the cluster. Default: nobody does.
 	Snapshots snapshot.Snapshots

@@ -5,13 +5,18 @@ import (
 	"net/http"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/task/access"
 )
 
-// insightRoutes are the routes of questions about what does not go on (SPEC Q2).
+// insightRoutes are the routes of questions about what does not go on (SPEC Q2, Q4).
 func insightRoutes() []route {
 	return []route{{
+		method: http.MethodGet, path: "/v1/tasks/{id}/why", id: "whyTask", needs: in(auth.SeeTasks), serve: whyTask,
+		summary: "Say why a task waits: all that stands in its way, what decides first.",
+		query:   []param{namespaceParam}, answers: []success{ok(insight.WhyReply{})}, errors: taskErrors,
+	}, {
 		method: http.MethodGet, path: "/v1/failures", id: "listFailures", needs: in(access.Read), serve: listFailures,
 		summary: "Group the tasks that have failed by behavior, version and code.",
 		query: []param{
@@ -43,4 +48,10 @@ func listFailures(h *handler, w http.ResponseWriter, r *request) error {
 		req.Limit = -1 // so that Check refuses it
 	}
 	return explain(h, w, r, func(ctx context.Context, x insight.Insight) (any, error) { return x.Failures(ctx, req) })
+}
+
+// whyTask is GET /v1/tasks/{id}/why.
+func whyTask(h *handler, w http.ResponseWriter, r *request) error {
+	ns, id := taskPath(r, r.query)
+	return explain(h, w, r, func(ctx context.Context, x insight.Insight) (any, error) { return x.Why(ctx, ns, id) })
 }

@@ -26,8 +26,8 @@ var rights = map[string]string{
 	"openapi": "token", "getSelf": "token", "listNamespaces": "token",
 
 	"listTasks": "namespace read submit", "getTask": "namespace read submit", "taskLogs": "namespace read submit",
-	"listFailures": "namespace read",
-	"waitTasks":    "namespace read submit", "events": "namespace read submit",
+	"listFailures": "namespace read", "whyTask": "namespace read submit",
+	"waitTasks": "namespace read submit", "events": "namespace read submit",
 	"submit":     "namespace submit",
 	"removeTask": "namespace operate submit", "cancelTask": "namespace operate submit",
 	"retryTask": "namespace operate submit", "resubmitTask": "namespace operate submit",

@@ -91,7 +91,7 @@ func (p *program) app() *cli.App {
 		Commands: []*cli.Command{
 			p.devCommand(), p.serverCommand(), p.workerCommand(), p.newCommand(), p.runCommand(),
 			p.pushCommand(), p.behaviorCommand(),
-			p.submitCommand(), p.getCommand(), p.listCommand(), failuresCommand(p), topCommand(p), p.waitCommand(), p.watchCommand(),
+			p.submitCommand(), p.getCommand(), p.listCommand(), failuresCommand(p), whyCommand(p), topCommand(p), p.waitCommand(), p.watchCommand(),
 			p.cancelCommand(), p.retryCommand(), p.resubmitCommand(), p.rmCommand(), p.logsCommand(),
 			p.blobCommand(),
 			p.opCommand(),

@@ -80,7 +80,7 @@ func (c *client) awaitUntil(t *api.Task, until string, began time.Time, timeout 
 		if err := c.printJSON(); err != nil {
 			return err
 		}
-		return exit.With(exit.TimedOut, fmt.Errorf("task %s: wait timed out after %v; it is %s", t.ID, time.Duration(timeout), show.State(t)))
+		return exit.With(exit.TimedOut, fmt.Errorf("task %s: wait timed out after %v; it is %s%s", t.ID, time.Duration(timeout), show.State(t), show.Because(c.ctx, apiclient.NewInsight(c.Client), t)))
 	}
 	return c.printOutcome(t, until == "success" || until == "failure" || until == "outcome")
 }

@@ -86,6 +86,7 @@ func TestNoCommandObeysTheText(t *testing.T) {
 		"get one":                       body{"task": finished()},
 		"list":                          filled[api.ListReply](),
 		"failures":                      filled[insight.FailuresReply](),
+		"why one":                       filled[insight.WhyReply](),
 		"wait one":                      body{"task": named},
 		"wait one two":                  body{"tasks": []any{finished(), nil}},
 		"submit job --wait":             body{"task": named, "outcome": hostile},

@@ -19,7 +19,7 @@ var limitMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a new limit would not hold for the tasks that are there (L11)"},
 	{Name: "task-key-of-the-removed-kept", Dir: "task", In: "Machine.drop", Old: "m.dequeue(r); m.board.Settle(&b.Queues, key); m.store.Remove(r, t)", New: "m.dequeue(r); _ = key; m.store.Remove(r, t)",
 		Pkg: "./task", Run: "TestScripts$", Why: "a removed task would keep its key for ever (L11)"},
-	{Name: "task-early-over-the-key", Dir: "task", In: "Machine.permit", Old: ", r.Kind == queue.Future && b.Spare(x) <= 0:", New: ", false && b.Spare(x) <= 0:",
+	{Name: "task-early-over-the-key", Dir: "task", In: "stops", Old: "|| r.Kind == queue.Future && b.Spare(", New: "|| b == nil && b.Spare(",
 		Pkg: "./task", Run: "TestScripts$", Why: "a task taken early would break the limit of its key (L11, J2)"},
 	{Name: "task-plan-early-twice-of-a-key", Dir: "task/plan", In: "Plan.Early", Old: "taken[k]++", New: "",
 		Pkg: "./task", Run: "TestScripts$", Why: "two tasks of a key would be planned for its one slot (L11, J2)"},

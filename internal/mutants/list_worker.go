@@ -60,7 +60,7 @@ var workerMutants = []mutant{
 		Pkg: "./task", Run: "TestPlan$", Why: "short tasks without end would keep a long one, first in order, from a slot"},
 	{Name: "task-plan-ahead-of-long", Dir: "task/plan", In: "Plan.choose", Old: "if !short {", New: "if !short && best == nil {",
 		Pkg: "./task", Run: "TestPlan$", Why: "short tasks would wait for the long one of the same plan"},
-	{Name: "node-ahead-of-long-under-way", Dir: "node/lead", In: "loop.free", Old: "w.credits.Ahead-each*int64(len(w.long)+flying[id].long)", New: "w.credits.Ahead",
+	{Name: "node-ahead-of-long-under-way", Dir: "node/lead", In: "loop.offerOf", Old: "w.credits.Ahead-each*int64(len(w.long)+flying[s.ID].long)", New: "w.credits.Ahead",
 		Pkg: "./internal/clustertest", Run: "TestAhead$", Why: "short tasks would wait for the long one of the last plan"},
 	{Name: "worker-more-guests-than-slots", Dir: "worker", In: "queue.join", Old: "case q.runners < q.slots:", New: "case q.runners < 3*q.slots:",
 		Pkg: "./worker", Run: "TestSlotsAndCredits$|TestQueueKeepsItsOrder$", Why: "more guests than slots would run, whatever memory and CPUs there are"},

@@ -35,6 +35,15 @@ func (t *Table) Free(m *task.Machine, free []task.Free, limit int) []task.Free {
 	return free
 }
 
+// Of returns those who wait for tasks of one behavior, as Free does, and leaves the round as it is.
+func (t *Table) Of(namespace, behavior string) []task.Free {
+	var all []task.Free
+	for i, w := range t.queues[name{namespace, behavior}] {
+		all = append(all, task.Free{Slots: w.max, External: &w.want, Namespace: namespace, Behavior: behavior, Order: uint64(i)})
+	}
+	return all
+}
+
 // Planned notes what Plan made of the round. It answers with nothing the calls that wait no longer and get nothing.
 // full means that Plan stopped at its own bound. A waiter that was not offered to Plan, or that Plan did not reach, has
 // its turn in the next round, after these assignments.

@@ -495,3 +495,29 @@ func TestFailures(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWhy: whoever may see a task may know why it waits, and who created it is not told of others (SPEC A5, Q4).
+func TestWhy(t *testing.T) {
+	s := newSite(t)
+	if _, err := s.PutBehavior(t.Context(), api.PutBehaviorRequest{Name: mine, Policy: json.RawMessage(`{"kind":"external","max_concurrent":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	s.task("a-first", mine, 3)
+	if _, err := s.Accept(t.Context(), api.AcceptRequest{Behavior: mine, Worker: "w"}); err != nil {
+		t.Fatal(err)
+	}
+	s.task("b-mine", mine, caller)
+	guarded := s.gate.GuardInsight(s.Insight(), access.Looks{Local: s.look, Read: func(_ context.Context, fn func(access.Records)) error { s.look(fn); return nil }})
+	for _, c := range []struct{ behavior, role, want string }{
+		{mine, "read", "behavior_limit [a-first]"}, {"*", "read", "behavior_limit [a-first]"}, {mine, "submit", "behavior_limit []"}, {others, "read", "forbidden"},
+	} {
+		r, err := guarded.Why(as(t, c.behavior, c.role), "", "b-mine")
+		got := api.CodeOf(err)
+		if err == nil {
+			got = fmt.Sprint(r.Reasons[0].Code, " ", r.Reasons[0].By)
+		}
+		if got != c.want {
+			t.Errorf("%s of %s: %s, want %s", c.role, c.behavior, got, c.want)
+		}
+	}
+}

@@ -27,3 +27,19 @@ func (x explained) Failures(ctx context.Context, r insight.FailuresRequest) (*in
 	}
 	return read(ctx, x.guard, in(ctx, auth.Namespace, access.Read, r.Namespace, ""), func() (*insight.FailuresReply, error) { return x.to.Failures(ctx, r) })
 }
+
+// Why implements insight.Insight. Who may see the task, but not all of its behavior or namespace, is not told which others hold what it waits for.
+func (x explained) Why(ctx context.Context, namespace, id string) (*insight.WhyReply, error) {
+	see := func() error { return x.check(ctx, Records.Task, access.Read, namespace, id) }
+	r, err := visible(ctx, x.guard, see, func(ctx context.Context) (*insight.WhyReply, error) { return x.to.Why(ctx, namespace, id) })
+	p := auth.PrincipalOf(ctx)
+	if err != nil || p == nil || p.Grant.Whole(access.Read, orDefault(namespace)) {
+		return r, err
+	}
+	for i := range r.Reasons {
+		if x := &r.Reasons[i]; x.Code == insight.SpaceLimit || !p.Grant.Allows(access.Read, r.Namespace, r.Behavior) {
+			x.By = nil
+		}
+	}
+	return r, nil
+}

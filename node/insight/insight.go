@@ -1,4 +1,4 @@
-// Package insight answers questions about what does not go on: which tasks failed, by group (SPEC Q2).
+// Package insight answers questions about what does not go on: which tasks failed, by group (SPEC Q2), and why a task waits (SPEC Q4).
 package insight
 
 import (
@@ -14,12 +14,16 @@ import (
 type Log interface {
 	// Read runs a function on a state that has whatever was acknowledged before, and again as long as it wants more.
 	Read(context.Context, func(*task.Machine) (more bool)) error
+	Local(func(*task.Machine)) // shows this node's state as it is
 }
 
 // Config configures New. Every field is needed.
 type Config struct {
 	Log   Log
 	Found *query.Index
+	Leads func() bool // whether this node knows a leader
+	// Leader explains a task on the leader, by what its loop knows; see Explain.
+	Leader func(context.Context, task.Key) (*insight.WhyReply, error)
 }
 
 // Insight implements insight.Insight.

@@ -65,28 +65,45 @@ func (l *loop) plan() {
 func (l *loop) free(m *task.Machine, flying map[uint64]flight) []task.Free {
 	var free []task.Free
 	for id, w := range l.streams {
-		s := m.Session(id)
-		if s == nil || w.leaving || m.Drained(s.Node) {
+		s, no := l.takes(m, id, w)
+		if no != Fits {
 			continue
 		}
-		slots := w.credits.Free
-		if s.Seq > w.credits.Seq {
-			slots -= int64(s.Seq - w.credits.Seq)
-		}
-		slots -= int64(flying[id].all)
-		each, ahead := max(0, w.credits.Each), int64(0)
-		if s.Seq <= w.pushed { // otherwise the session has assignments whose behaviors the loop has not seen yet
-			ahead = max(0, w.credits.Ahead-each*int64(len(w.long)+flying[id].long))
-		}
-		if slots+ahead > 0 {
-			ready, short := w.ready, w.short
-			free = append(free, task.Free{
-				Session: id, Slots: int(slots), Ahead: int(ahead), Each: int(each),
-				Ready: func(module, _ string) bool { return ready[module] },
-				Short: func(module string, index int32) bool { return short[stream.Behavior{Module: module, Index: index}] },
-			})
+		if f := l.offerOf(s, w, flying); f.Slots+f.Ahead > 0 {
+			free = append(free, f)
 		}
 	}
 	slices.SortFunc(free, func(a, b task.Free) int { return cmp.Compare(a.Session, b.Session) })
 	return free
+}
+
+// takes returns the session of a worker that takes new tasks; nil: why it takes none.
+func (l *loop) takes(m *task.Machine, id uint64, w *workerStream) (*task.Session, Fit) {
+	s := m.Session(id)
+	switch {
+	case s == nil || w.leaving:
+		return nil, Leaving
+	case m.Drained(s.Node):
+		return nil, Drained
+	}
+	return s, Fits
+}
+
+// offerOf says what a worker can take.
+func (l *loop) offerOf(s *task.Session, w *workerStream, flying map[uint64]flight) task.Free {
+	slots := w.credits.Free
+	if s.Seq > w.credits.Seq {
+		slots -= int64(s.Seq - w.credits.Seq)
+	}
+	slots -= int64(flying[s.ID].all)
+	each, ahead := max(0, w.credits.Each), int64(0)
+	if s.Seq <= w.pushed { // otherwise the session has assignments whose behaviors the loop has not seen yet
+		ahead = max(0, w.credits.Ahead-each*int64(len(w.long)+flying[s.ID].long))
+	}
+	ready, short := w.ready, w.short
+	return task.Free{
+		Session: s.ID, Slots: int(slots), Ahead: int(ahead), Each: int(each),
+		Ready: func(module, _ string) bool { return ready[module] },
+		Short: func(module string, index int32) bool { return short[stream.Behavior{Module: module, Index: index}] },
+	}
 }

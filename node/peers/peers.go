@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/logs"
 	"github.com/taskrt/taskrt/node/maintain"
@@ -43,6 +44,7 @@ type Reply struct {
 	Dropped int64           `json:"dropped,omitempty"`
 
 	Walls map[uint64]api.Wall `json:"walls,omitempty"` // by session
+	Why   *insight.WhyReply   `json:"why,omitempty"`
 }
 
 // The questions.
@@ -52,6 +54,7 @@ const (
 	OpFiles    = "files"     // files of an area of the member's disk
 	OpDropLogs = "drop_logs" // logs of tasks
 	OpWalls    = "walls"     // what stands around the guests of the workers that are connected to the member
+	OpWhy      = "why"       // why a task waits, as the leader's loop knows it
 	// OpEnableRoot turns the root token on. Whoever asks on this port holds the cluster secret (SPEC A4).
 	OpEnableRoot = "enable_root"
 	opProgress   = "progress" // answered by frames until one side ends the connection; see Progress

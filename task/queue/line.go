@@ -232,6 +232,14 @@ func (l *Line) Head(t *Rows) *Row {
 	return first
 }
 
+// Before returns how many rows come before r, which is in the line. It counts up to most of them.
+func (l *Line) Before(t *Rows, r *Row, most int) (n int) {
+	for c := l.Cursor(t); c.Row != r && n < most; c.Next() {
+		n++
+	}
+	return n
+}
+
 // Cursor walks a line in order without changing it.
 type Cursor struct {
 	Row  *Row // the current one; nil: the end

@@ -53,3 +53,12 @@ func InOrder[V any, K cmp.Ordered](rows []V, of func(V) K) bool {
 func Values[V any, K cmp.Ordered](m map[K]V, of func(V) K) []V {
 	return slices.SortedFunc(maps.Values(m), func(a, b V) int { return cmp.Compare(of(a), of(b)) })
 }
+
+// Each returns what f makes of each item.
+func Each[A, B any](items []A, f func(A) B) []B {
+	all := make([]B, len(items))
+	for i, x := range items {
+		all[i] = f(x)
+	}
+	return all
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 )
 
@@ -18,6 +19,7 @@ import (
 type Kit struct {
 	String func(command, name, value, usage string, aliases ...string) cli.Flag
 	List   func(command, name, usage string) cli.Flag
+	Int    func(command, name string, value int, usage string) cli.Flag
 }
 
 // ranges are the times that a range can be of, with what each is the time of.
@@ -98,4 +100,18 @@ func timeOf(c *cli.Context, flag string, now time.Time) (*time.Time, error) {
 		return nil, cmdline.Usagef(c, "--%s: %w; or how long ago, like 90m", flag, err)
 	}
 	return &t.Time, nil
+}
+
+// FailureFlags are the filters of failures, and how many groups there may be (SPEC Q2).
+func FailureFlags(k Kit, cmd string) []cli.Flag {
+	return []cli.Flag{
+		k.List(cmd, "behavior", "of this behavior; * stands for any text; given several times: any of them"),
+		k.List(cmd, "error", "with this code of an error; given several times: any of them"),
+		k.Int(cmd, "limit", insight.DefaultGroups, "groups; all others are counted together"),
+	}
+}
+
+// ReadFailures reads them.
+func ReadFailures(c *cli.Context, namespace string) insight.FailuresRequest {
+	return insight.FailuresRequest{Namespace: namespace, Behaviors: c.StringSlice("behavior"), Errors: c.StringSlice("error"), Limit: c.Int("limit")}
 }
