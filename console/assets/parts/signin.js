@@ -40,7 +40,7 @@ export function SignIn() {
   return html`<${Dialog} title=${a.again ? 'Sign in again' : 'Sign in to the cluster'} fixed close=${() => {}}>
     <form class="sign-in" onSubmit=${submit}>
       <p>${a.again ? 'Your token does not hold any more: it has expired, or was revoked. What you were doing stays, and goes on when you have signed in.' : 'This cluster asks who you are. Paste a token: whoever runs the cluster makes one by this command.'}</p>
-      ${!a.again && html`<pre class="command">taskrt token create NAME --roles read</pre>`}
+      ${!a.again && html`<pre class="command">taskrt token create NAME --role read</pre>`}
       <label for="token">Token</label>
       <input id="token" ref=${field} type="password" required autocomplete="current-password" spellcheck="false" placeholder="trt_…" maxlength="256" />
       ${error && (error.status === 401 ? html`<p class="field-error" role="alert">The cluster knows no such token, or it does not hold any more.</p>` : html`<${Failed} error=${error} />`)}

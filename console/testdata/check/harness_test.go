@@ -58,7 +58,7 @@ func run(m *testing.M) int {
 	allocated, end := chromedp.NewExecAllocator(context.Background(), options...)
 	defer end()
 	var closeBrowser context.CancelFunc
-	browser, closeBrowser = chromedp.NewContext(allocated)
+	browser, closeBrowser = chromedp.NewContext(allocated, chromedp.WithErrorf(func(string, ...any) {})) // events that the library does not know are no errors
 	defer closeBrowser()
 	if err := chromedp.Run(browser); err != nil {
 		fmt.Println("start the browser:", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"flag"
 	"net"
 	"os"
 	"path/filepath"
@@ -53,22 +54,30 @@ func open(t *testing.T, url, place string, l look) *tab {
 		t.Fatal(err)
 	}
 	chromedp.ListenTarget(ctx, b.listen)
-	scheme := "light"
-	if l.dark {
-		scheme = "dark"
-	}
 	b.do(
 		log.Enable(), runtime.Enable(),
 		chromedp.ActionFunc(func(ctx context.Context) error {
 			_, err := page.AddScriptToEvaluateOnNewDocument(watchPolicy).Do(ctx)
 			return err
 		}),
-		emulation.SetDeviceMetricsOverride(l.width, l.height, 1, l.width < 600),
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}),
-		chromedp.Navigate(url+"/#/"+place),
 	)
+	b.as(l)
+	b.do(chromedp.Navigate(url+"/#/"+place))
 	t.Cleanup(b.quiet)
 	return b
+}
+
+// as looks at the page in another way.
+func (b *tab) as(l look) {
+	b.t.Helper()
+	scheme := "light"
+	if l.dark {
+		scheme = "dark"
+	}
+	b.do(
+		emulation.SetDeviceMetricsOverride(l.width, l.height, 1, l.width < 600),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}),
+	)
 }
 
 func (b *tab) listen(event any) {
@@ -192,7 +201,10 @@ func value[T any](b *tab, expression string) T {
 func (b *tab) accessible() {
 	b.t.Helper()
 	var found []struct{ ID, Help, Target, HTML string }
-	b.do(chromedp.Evaluate(`typeof axe`, nil), chromedp.Evaluate(axe+";0", nil), chromedp.Evaluate(`axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => ({ID: v.id, Help: v.help, Target: String(n.target), HTML: n.html.slice(0, 200) + ' ' + (n.any[0]?.message || '')}))))`,
+	if !value[bool](b, `!!window.axe`) {
+		b.do(chromedp.Evaluate(axe+";0", nil))
+	}
+	b.do(chromedp.Evaluate(`axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => ({ID: v.id, Help: v.help, Target: String(n.target), HTML: n.html.slice(0, 200) + ' ' + (n.any[0]?.message || '')}))))`,
 		&found, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	for _, f := range found {
 		b.t.Errorf("axe: %s: %s: %s %s", f.ID, f.Help, f.Target, f.HTML)
@@ -216,13 +228,18 @@ func (b *tab) shot(name string) {
 	}
 }
 
-// looks runs a test in both widths, in light and in dark.
+// looks looks at a place in both widths and both themes: wide in light, and narrow in dark, as colours do not depend on the width. With -every also
+// the other two.
 func looks(t *testing.T, url, place, ready, name string) {
 	t.Helper()
-	for _, l := range []struct {
+	all := []struct {
 		name string
 		look
-	}{{"wide", wide}, {"wide-dark", look{1440, 900, true}}, {"narrow", look{390, 844, false}}, {"narrow-dark", look{390, 844, true}}} {
+	}{{"wide", wide}, {"narrow-dark", look{390, 844, true}}, {"wide-dark", look{1440, 900, true}}, {"narrow", look{390, 844, false}}}
+	if !*every {
+		all = all[:2]
+	}
+	for _, l := range all {
 		t.Run(name+"-"+l.name, func(t *testing.T) {
 			b := open(t, url, place, l.look)
 			b.sees(ready)
@@ -231,6 +248,8 @@ func looks(t *testing.T, url, place, ready, name string) {
 		})
 	}
 }
+
+var every = flag.Bool("every", false, "look at each page in all four combinations of width and theme")
 
 func freeAddress() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
