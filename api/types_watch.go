@@ -1,6 +1,9 @@
 package api
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
 // WaitRequest is POST /v1/tasks:wait (SPEC W2).
 type WaitRequest struct {
@@ -58,10 +61,10 @@ type TaskEvent struct {
 
 // ProgressEvent is the data of a progress event.
 type ProgressEvent struct {
-	Namespace string `json:"namespace"`
-	ID        string `json:"id"`
-	Attempt   int64  `json:"attempt"`
-	Progress  any    `json:"progress"`
+	Namespace string          `json:"namespace"`
+	ID        string          `json:"id"`
+	Attempt   int64           `json:"attempt"`
+	Progress  json.RawMessage `json:"progress"`
 }
 
 // RemovedEvent is the data of a removed event.

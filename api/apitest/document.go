@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
 )
 
 // Document is a RoundTripper that checks against /openapi.json what passes: every request that is accepted, and every answer
@@ -40,6 +41,7 @@ type documented struct {
 	path         *regexp.Regexp
 	request      *jsonschema.Schema                    // of a JSON body; nil if the operation takes none
 	statuses     map[int]map[string]*jsonschema.Schema // by media type; nil: not JSON
+	events       map[string]*jsonschema.Schema         // of a stream, by name
 	codes        []any                                 // that its errors may have
 	met          bool
 }
@@ -117,11 +119,12 @@ func newDocumented(t *testing.T, compiler *jsonschema.Compiler, doc map[string]a
 	quoted := regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(regexp.QuoteMeta(path), segment)
 	d := &documented{
 		method: strings.ToUpper(method), name: o["operationId"].(string), path: regexp.MustCompile("^" + quoted + "$"),
-		statuses: map[int]map[string]*jsonschema.Schema{},
+		statuses: map[int]map[string]*jsonschema.Schema{}, events: map[string]*jsonschema.Schema{},
 	}
 	d.codes, _ = o["x-error-codes"].([]any)
 	if body, ok := o["requestBody"].(map[string]any); ok && body["content"].(map[string]any)["application/json"] != nil {
 		d.request = at("paths", path, method, "requestBody", "content", "application/json", "schema")
+		checkExamples(t, d.name, body["content"].(map[string]any)["application/json"], d.request)
 	}
 	for status, r := range o["responses"].(map[string]any) {
 		n := 0
@@ -135,14 +138,30 @@ func newDocumented(t *testing.T, compiler *jsonschema.Compiler, doc map[string]a
 			place, r = []string{"components", "responses", name}, doc["components"].(map[string]any)["responses"].(map[string]any)[name]
 		}
 		content, _ := r.(map[string]any)["content"].(map[string]any)
-		for media := range content {
+		for media, form := range content {
 			d.statuses[n][media] = nil
+			events, _ := form.(map[string]any)["x-events"].(map[string]any)
+			for name := range events {
+				d.events[name] = at(append(slices.Clone(place), "content", media, "x-events", name)...)
+			}
 			if strings.HasSuffix(media, "json") && media != "application/x-ndjson" { // the latter is lines, each of which is JSON
 				d.statuses[n][media] = at(append(place, "content", media, "schema")...)
+				checkExamples(t, d.name, form, d.statuses[n][media])
 			}
 		}
 	}
 	return d
+}
+
+// checkExamples holds the examples of a body against its schema.
+func checkExamples(t *testing.T, name string, form any, schema *jsonschema.Schema) {
+	t.Helper()
+	examples, _ := form.(map[string]any)["examples"].(map[string]any)
+	for _, e := range examples {
+		if err := schema.Validate(e.(map[string]any)["value"]); err != nil {
+			t.Errorf("the example of %s: %v", name, err)
+		}
+	}
 }
 
 func (c *Document) fail(format string, args ...any) {
@@ -197,6 +216,9 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 			c.fail("%s: accepts %.300s: %v", d.name, sent, err)
 		}
 	}
+	if media == "text/event-stream" && len(d.events) > 0 {
+		res.Body = &eventChecker{ReadCloser: res.Body, of: d, fail: c.fail}
+	}
 	if schema == nil {
 		return res, nil
 	}
@@ -213,6 +235,44 @@ func (c *Document) RoundTrip(req *http.Request) (*http.Response, error) {
 		c.fail("%s: answers %d with the code %s", d.name, res.StatusCode, code)
 	}
 	return res, nil
+}
+
+// eventChecker holds each event of a stream against the schema of its data, while the stream is read.
+type eventChecker struct {
+	io.ReadCloser
+	of   *documented
+	fail func(format string, args ...any)
+	line []byte // that has not ended
+	name string // of the event
+}
+
+// Read implements io.Reader.
+func (e *eventChecker) Read(b []byte) (int, error) {
+	n, err := e.ReadCloser.Read(b)
+	e.line = append(e.line, b[:n]...)
+	for {
+		line, rest, whole := bytes.Cut(e.line, []byte("\n"))
+		if !whole {
+			return n, err
+		}
+		e.line = rest
+		if name, is := bytes.CutPrefix(line, []byte("event: ")); is {
+			e.name = string(name)
+		} else if data, is := bytes.CutPrefix(line, []byte("data: ")); is {
+			e.check(bytes.Clone(data))
+		}
+	}
+}
+
+func (e *eventChecker) check(data []byte) {
+	schema := e.of.events[e.name]
+	if schema == nil {
+		e.fail("%s: there is no event %q", e.of.name, e.name)
+		return
+	}
+	if err := validate(schema, data); err != nil {
+		e.fail("%s: the event %s has %.300s: %v", e.of.name, e.name, data, err)
+	}
 }
 
 // leads reports whether the document has a path at which one can get something.

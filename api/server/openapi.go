@@ -71,7 +71,7 @@ func (r *route) describe() openapi.Route {
 func forms(all []media) []openapi.Form {
 	var list []openapi.Form
 	for _, m := range all {
-		list = append(list, openapi.Form{Media: m.name, Types: m.types, Doc: m.doc})
+		list = append(list, openapi.Form{Media: m.name, Types: m.types, Doc: m.doc, Events: m.events})
 	}
 	return list
 }

@@ -76,6 +76,8 @@ type media struct {
 	name  string // media type
 	types []any  // zero values
 	doc   string // the description of a body without a schema
+
+	events map[string]any // of a stream of events: zero values of their data, by the name of the event
 }
 
 // success is an answer that is not an error.

@@ -60,7 +60,7 @@ func accessRoutes() []route {
 			},
 			header: []param{{name: codec.LastEventID, kind: numberParam, doc: "Of a stream: after, for a client that goes on."}},
 			answers: []success{{http.StatusOK, "A page, or the stream.", append(asJSON(auth.AuditReply{}), media{name: codec.EventMedia, doc: "" +
-				"event: audit, data AuditRecord. id is its number. A comment comes every 15 s."})}}, errors: none,
+				"event: audit, data AuditRecord. id is its number. A comment comes every 15 s.", events: map[string]any{auth.AuditEvent: auth.AuditRecord{}}})}}, errors: none,
 		},
 		{
 			method: get, path: "/v1/self", id: "getSelf", needs: anyToken, serve: getSelf,

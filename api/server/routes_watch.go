@@ -32,7 +32,10 @@ func watchRoutes() []route {
 			answers: []success{{http.StatusOK, "The stream.", []media{{name: codec.EventMedia, doc: "" +
 				"event: task, data {\"task\":Task}; progress, {\"namespace\",\"id\",\"attempt\",\"progress\"}; removed, {\"namespace\",\"id\",\"rev\"}; " +
 				"reset, {}: changes were missed, the present states follow as task events. id is the rev to go on from. " +
-				"A comment comes every 15 s."}}}},
+				"A comment comes every 15 s.",
+				events: map[string]any{
+					api.EventTask: api.TaskEvent{}, api.EventProgress: api.ProgressEvent{}, api.EventRemoved: api.RemovedEvent{}, api.EventReset: struct{}{},
+				}}}}},
 			errors: namespaceErrors,
 		},
 	}

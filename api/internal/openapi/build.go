@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/taskrt/taskrt"
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
@@ -35,15 +36,17 @@ type Answer struct {
 
 // Form is one form of a body: JSON of one of some types, or, without types, something else.
 type Form struct {
-	Media string
-	Types []any // zero values
-	Doc   string
+	Media  string
+	Types  []any // zero values
+	Doc    string
+	Events map[string]any // of a stream of events: zero values of their data, by the name of the event
 }
 
 const about = `Run tasks reliably on a small cluster. Any node answers any request. Unknown fields and query ` +
 	`parameters are refused. Times are RFC 3339 with milliseconds, durations Go style ("30s"). Every path answers other ` +
 	`methods than its own with 405 method_not_allowed, and every other path is 404 not_found. Later versions may add fields ` +
-	`to answers: a client ignores those that it does not know. x-error-codes of an operation are the codes of its errors.`
+	`to answers: a client ignores those that it does not know. x-error-codes of an operation are the codes of its errors; each problem has a ` +
+	`type, the address where its code is explained. x-events of a stream are the schemas of its events' data, by the name of the event.`
 
 // New makes the document.
 func New(routes []Route) *Document {
@@ -62,12 +65,15 @@ func New(routes []Route) *Document {
 		},
 		Security: []Requirement{{"bearer": {}}, {}},
 	}
+	examples := Examples()
 	for i := range routes {
 		r := &routes[i]
 		if d.Paths[r.Path] == nil {
 			d.Paths[r.Path] = map[string]*Operation{}
 		}
-		d.Paths[r.Path][strings.ToLower(r.Method)] = d.operation(s, r)
+		o := d.operation(s, r)
+		o.exemplify(examples[r.ID])
+		d.Paths[r.Path][strings.ToLower(r.Method)] = o
 	}
 	d.shareParameters()
 	d.Components.Schemas = s.Named
@@ -105,12 +111,23 @@ func contents(s *schemas.Set, forms []Form, request bool) map[string]Media {
 		}
 		switch len(either) {
 		case 0:
-			all[m.Media] = Media{Schema: plain(m)}
+			all[m.Media] = Media{Schema: plain(m), Events: eventsOf(s, m)}
 		case 1:
 			all[m.Media] = Media{Schema: either[0]}
 		default:
 			all[m.Media] = Media{Schema: &jsonschema.Schema{OneOf: either}}
 		}
+	}
+	return all
+}
+
+// eventsOf are the schemas of the data of a stream's events.
+func eventsOf(s *schemas.Set, m Form) (all map[string]*jsonschema.Schema) {
+	for name, data := range m.Events {
+		if all == nil {
+			all = map[string]*jsonschema.Schema{}
+		}
+		all[name] = s.Of(data, false)
 	}
 	return all
 }

@@ -112,6 +112,8 @@ type Header struct {
 type Media struct {
 	Schema   *jsonschema.Schema `json:"schema"`
 	Examples map[string]Example `json:"examples,omitempty"`
+	// Events are, of a stream of Server-Sent Events, the schemas of their data by the name of the event. OpenAPI 3.1 has no word for them.
+	Events map[string]*jsonschema.Schema `json:"x-events,omitempty"`
 }
 
 // Example is a body as it may be.
