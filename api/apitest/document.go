@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
 )
 
 // Document is a RoundTripper that checks against /openapi.json what passes: every request that is accepted, and every answer
