@@ -82,7 +82,7 @@ function Add({ query, change }) {
   const [, label, kind] = filters.find(([n]) => n === name);
   const add = (e) => {
     e.preventDefault();
-    const text = value.trim();
+    const text = e.target.elements['filter-value'].value.trim(); // what stands there, also if it is not drawn yet
     if (!text) return;
     setValue('');
     change(withValue(query, name, text, kind.list));

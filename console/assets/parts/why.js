@@ -1,8 +1,8 @@
-// Why a task waits, in the words of the cluster.
+// Why a task waits, in the words of the cluster (SPEC Q4).
 import { html } from '../core/html.js';
 import { useFeature } from '../core/features.js';
 import { useLoad } from '../core/load.js';
-import { inSpace } from '../core/route.js';
+import { href, inSpace } from '../core/route.js';
 import { Text } from './text.js';
 
 /** @param {{t: any}} props */
@@ -11,5 +11,5 @@ export function Why({ t }) {
   const { data } = useLoad(`v1/tasks/${encodeURIComponent(t.id)}/why`, inSpace(t.namespace), { every: 5000, skip: !known });
   const reasons = data?.reasons || [];
   if (!reasons.length) return null;
-  return html`<section class="panel why" role="status"><h2>Why it waits</h2><ul>${reasons.map((r) => html`<li><code>${r.code}</code> <${Text} of=${r.message || r.detail || ''} max=${500} /></li>`)}</ul></section>`;
+  return html`<section class="panel why" role="status"><h2>Why it waits</h2><ul>${reasons.map((r) => html`<li><code>${r.code}</code> <${Text} of=${r.text} max=${500} />${(r.by || []).map((id) => html` <a href=${href(['tasks', id], inSpace(t.namespace))}><${Text} of=${id} max=${40} /></a>`)}</li>`)}</ul></section>`;
 }

@@ -13,6 +13,8 @@ func TestTask(t *testing.T) {
 	looks(t, cluster.all[0].url, "tasks/hostile", "drawkcab", "hostile")
 	b := open(t, cluster.all[0].url, "tasks/later", wide)
 	b.sees("due in")
+	b.sees("Why it waits")
+	b.sees("due_later")
 	b.accessible()
 	b.do(chromedp.Evaluate(`location.hash = '#/tasks/none-such'`, nil))
 	b.allow("404")
