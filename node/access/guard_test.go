@@ -144,7 +144,10 @@ var uses = []struct {
 		_, err := s.Task(ctx, "", id, api.GetOptions{})
 		return err
 	}},
-	{"logs", "read", func(ctx context.Context, s api.Service, id string) error { _, err := s.Logs(ctx, "", id, api.LogsGet{}); return err }},
+	{"logs", "read", func(ctx context.Context, s api.Service, id string) error {
+		_, err := s.Logs(ctx, "", id, api.LogsGet{})
+		return err
+	}},
 	{"wait", "read", func(ctx context.Context, s api.Service, id string) error {
 		_, err := s.WaitTasks(ctx, api.WaitRequest{IDs: []string{id}, Until: "waiting", Timeout: new(api.Duration)})
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/insight"
@@ -222,12 +223,8 @@ func (x Insight) name(ctx context.Context, k task.Key, r *insight.WhyReply) erro
 		case insight.SpaceLimit:
 			f.Behaviors = nil
 		case insight.KeyLimit:
-			f.States = query.Of(query.Running, query.Created, query.Retrying)
-			holds = func(m *task.Machine, t *task.Task) bool {
-				own := m.Task(k)
-				// Who does not run may hold its slot between two runs (L11).
-				return own != nil && t.ID != k.ID && t.ConcurrencyKey == own.ConcurrencyKey && (t.Status == task.Running || t.Version != "")
-			}
+			f.States = query.Of(query.Running, query.Created, query.Retrying, query.Repeating)
+			holds = func(m *task.Machine, t *task.Task) bool { return t.ID != k.ID && holdsKey(m, t, m.Task(k)) }
 		default:
 			continue
 		}
@@ -250,4 +247,16 @@ func (x Insight) name(ctx context.Context, k task.Key, r *insight.WhyReply) erro
 		}
 	}
 	return nil
+}
+
+// holdsKey reports whether a task has a slot of the key of another one: it runs, it keeps the slot between two runs, or the slot is meant for it (SPEC L11).
+func holdsKey(m *task.Machine, t, than *task.Task) bool {
+	if than == nil || t.ConcurrencyKey != than.ConcurrencyKey {
+		return false
+	}
+	if v := m.Version(t.Namespace, t.Behavior, ""); t.Status == task.Running || v != nil && v.Policy.KeyStrict && t.Version != "" {
+		return true
+	}
+	w, _, meets, _ := task.Waiting(m, t.Key(), 0)
+	return w != nil && w.NotBefore <= m.Now() && !slices.Contains(meets, hurdle.KeyTaken)
 }
