@@ -6,7 +6,7 @@ import (
 )
 
 // AccessToken is an access token as a record of a snapshot (SPEC A4). The word token alone means that of a lease here.
-type AccessToken struct{ access.Token }
+type AccessToken = access.Token
 
 // Caller is who asked for a command.
 type Caller = access.Caller
@@ -16,6 +16,12 @@ type SignIn = access.SignIn
 
 // AccessLevel is the feature level that brought access tokens, callers and creators.
 const AccessLevel = 2
+
+func (CreateToken) level() uint64 { return AccessLevel }
+func (RevokeToken) level() uint64 { return AccessLevel }
+func (RotateToken) level() uint64 { return AccessLevel }
+func (SetRoot) level() uint64     { return AccessLevel }
+func (SetSignIn) level() uint64   { return AccessLevel }
 
 // CreateToken makes an access token. Its proposer has seen that the caller may give all this away.
 type CreateToken struct {
@@ -28,8 +34,6 @@ type CreateToken struct {
 	Rate       int64    `cbor:"7,keyasint,omitempty"`
 	Subject    string   `cbor:"8,keyasint,omitempty"` // of a session (SPEC A7): for whom an issuer vouches
 }
-
-func (CreateToken) level() uint64 { return AccessLevel }
 
 func (c CreateToken) apply(m *Machine) Result {
 	x, r := m.access.New(access.Token{
@@ -45,8 +49,6 @@ type RevokeToken struct {
 	Number uint64 `cbor:"2,keyasint,omitempty"` // 0: whichever has the name
 }
 
-func (RevokeToken) level() uint64 { return AccessLevel }
-
 func (c RevokeToken) apply(m *Machine) Result {
 	x, r := m.access.Find(c.Name, c.Number)
 	return dropAccess(m, x, r)
@@ -60,8 +62,6 @@ type RotateToken struct {
 	Overlap Millis `cbor:"4,keyasint,omitempty"` // how long the present secret holds, too
 }
 
-func (RotateToken) level() uint64 { return AccessLevel }
-
 func (c RotateToken) apply(m *Machine) Result {
 	x, r := m.access.Rotated(c.Name, c.Number, c.Hash, int64(c.Overlap), int64(m.now))
 	return putAccess(m, x, r)
@@ -71,8 +71,6 @@ func (c RotateToken) apply(m *Machine) Result {
 type SetRoot struct {
 	Off bool `cbor:"1,keyasint,omitempty"`
 }
-
-func (SetRoot) level() uint64 { return AccessLevel }
 
 func (c SetRoot) apply(m *Machine) Result {
 	if c.Off == m.access.RootOff {
@@ -89,8 +87,6 @@ type SetSignIn struct {
 	Settings string `cbor:"1,keyasint,omitempty"`
 	Rev      uint64 `cbor:"2,keyasint,omitempty"` // of the settings that it replaces
 }
-
-func (SetSignIn) level() uint64 { return AccessLevel }
 
 func (c SetSignIn) apply(m *Machine) Result {
 	return accessResult(m.access.ReplaceSignIn(c.Settings, c.Rev, &m.rev))

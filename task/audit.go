@@ -3,9 +3,7 @@ package task
 import "github.com/taskrt/taskrt/task/audit"
 
 // AuditRecord says who changed what (SPEC A8): audit.Record, as a record of a snapshot.
-type AuditRecord struct{ audit.Record }
-
-func (*AuditRecord) record() {}
+type AuditRecord = audit.Record
 
 // AuditHead is what the head of a snapshot says of the audit.
 type AuditHead = audit.Head

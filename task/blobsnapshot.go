@@ -4,7 +4,7 @@ import "github.com/taskrt/taskrt/task/blobs"
 
 func (f *Frozen) yieldBlobs(yield func(Record) bool) bool {
 	for r := range f.blobs.All {
-		if !yield(blobOf(r)) {
+		if !yield(r.Blob()) {
 			return false
 		}
 	}
@@ -22,7 +22,7 @@ func (r *restorer) takeBlob(x *Blob) error {
 	case r.m.blobs.Get(d) != nil:
 		return bad("blob %s twice", x.Digest)
 	}
-	r.m.blobs.Add(blobs.Row{Digest: d, Size: x.Size, Noted: int64(x.Noted), Made: x.Made, Ready: x.Ready})
+	r.m.blobs.Add(blobs.Row{Digest: d, Size: x.Size, Noted: x.Noted, Made: x.Made, Ready: x.Ready})
 	r.m.countFile(d)
 	return nil
 }
@@ -81,6 +81,11 @@ func (c *checker) blobs() {
 				x := storeRecord(ns, r)
 				count(Key{ns, group}, &x.Blob)
 			}
+		}
+	}
+	for _, x := range m.jobs.Rows() {
+		for _, s := range x.Blobs {
+			refs[s]++
 		}
 	}
 	for s := range m.modules { // order-free: counts commute

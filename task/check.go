@@ -107,16 +107,12 @@ func (m *Machine) Check() error {
 		fanout: map[*operationRow]*operationRow{},
 	}
 	c.Recount = m.board.Recount(c.expect)
-	err := m.store.Check()
-	c.expect(err == nil, "%v", err)
 	for r := range m.store.From(0) {
 		c.task(r)
 	}
 	c.behaviors()
 	c.sessions()
 	c.external()
-	err = m.answers.Check(keptForm{&Machine{}}, int64(m.leaseNow))
-	c.expect(err == nil, "%v", err)
 	c.expect(m.roster.Sum() == m.roster.Recount(), "the sum of the roster is wrong")
 	c.records()
 	c.namespaces()
@@ -124,11 +120,9 @@ func (m *Machine) Check() error {
 	c.instances()
 	c.blobs()
 	c.maintenance()
-	err = errors.Join(m.access.Check(m.rev), m.audit.Check(m.index))
+	err := errors.Join(m.store.Check(), m.expiries.Check(), m.answers.Check(keptForm{&Machine{}}, int64(m.leaseNow)), m.access.Check(m.rev), m.audit.Check(m.index), m.jobs.Check(m.index, m.rev))
 	c.expect(err == nil, "%v", err)
 	c.Heap("deadlines", &m.deadlines)
-	err = m.expiries.Check()
-	c.expect(err == nil, "expiries: %v", err)
 	c.expect(c.counts == m.counts, "counts %+v, recounted %+v", m.counts, c.counts)
 	c.expect(c.sum == m.sum, "the sum over the machine's own records is %x, recounted %x", m.sum, c.sum)
 	return errors.Join(c.errs...)

@@ -187,11 +187,11 @@ func TestCheckSeesOperations(t *testing.T) {
 		"blob's order": func(m *Machine) { swap(m.blobs.After("")) },
 		"blob's name":  func(m *Machine) { firstOf(m.blobs.After("")).Digest[31]++ },
 
-		"run lost":      func(m *Machine) { m.runs = m.runs[:1] },
-		"runs' order":   func(m *Machine) { m.runs[0], m.runs[1] = m.runs[1], m.runs[0] },
-		"run goes on":   func(m *Machine) { m.runs[0].Ended = "" },
-		"ended twice":   func(m *Machine) { m.runs[0].FinishedAt = 1 },
-		"run's success": func(m *Machine) { m.runs[1].Success = true },
+		"run lost":      func(m *Machine) { *m.runs.Rows()[1] = *m.runs.Rows()[0] },
+		"runs' order":   func(m *Machine) { m.runs.Rows()[0], m.runs.Rows()[1] = m.runs.Rows()[1], m.runs.Rows()[0] },
+		"run goes on":   func(m *Machine) { m.runs.Rows()[0].Ended = "" },
+		"ended twice":   func(m *Machine) { m.runs.Rows()[0].FinishedAt = 1 },
+		"run's success": func(m *Machine) { m.runs.Rows()[1].Success = true },
 	} {
 		m := busy()
 		damage(m)
@@ -208,7 +208,7 @@ func TestCorruptionOfOperationsShows(t *testing.T) {
 		"operation": func(m *Machine) any { return m.operations[Key{DefaultNamespace, "going"}].operation },
 		"namespace": func(m *Machine) any { return m.namespaces["shop"].space },
 		"instance":  func(m *Machine) any { return m.instances.Get(instanceName{DefaultNamespace, "work", "going"}) },
-		"run":       func(m *Machine) any { return m.runs[1] },
+		"run":       func(m *Machine) any { return m.runs.Rows()[1] },
 	}
 	for name, pick := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -60,6 +60,10 @@ var (
 	_ Command = SetMember{}          // 47
 	_ Command = Refound{}            // 48
 	_ Command = HoldBlobs{}          // 49
+	_ Command = StartJob{}           // 50
+	_ Command = SelectJob{}          // 51
+	_ Command = StepJob{}            // 52
+	_ Command = EndJob{}             // 53
 )
 
 // refuse returns the Result of a command that changes nothing.

@@ -32,6 +32,7 @@ const (
 	hashedAuditScalars // as hashedAccess, of package audit
 	hashedMember
 	hashedHold
+	hashedJob
 )
 
 // hasher hashes records.

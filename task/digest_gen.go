@@ -39,17 +39,6 @@ func hashBehavior(x *Behavior) uint64 {
 	return h.Sum()
 }
 
-// hashBlob hashes every field of a Blob.
-func hashBlob(x *Blob) uint64 {
-	h := newHasher(hashedBlob)
-	h.Str(x.Digest)
-	h.Int(x.Size)
-	h.Bool(x.Ready)
-	h.Int(int64(x.Noted))
-	h.Word(x.Made)
-	return h.Sum()
-}
-
 func (h *hasher) error(x *Error) {
 	h.Bool(x != nil)
 	if x == nil {
@@ -97,37 +86,6 @@ func (h *hasher) lease(x *Lease) {
 	h.Int(int64(x.Expires))
 	h.Str(x.Request)
 	h.Int(int64(x.GraceEnd))
-}
-
-// hashRun hashes every field of a MaintenanceRun.
-func hashRun(x *MaintenanceRun) uint64 {
-	h := newHasher(hashedRun)
-	h.Int(x.Run)
-	h.Word(x.Token)
-	h.Str(x.Worker)
-	h.Bool(x.DryRun)
-	h.Int(int64(x.StartedAt))
-	h.Int(int64(x.FinishedAt))
-	h.Bool(x.Success)
-	h.Str(x.Message)
-	h.Int(int64(x.Before))
-	h.Word(uint64(len(x.Objects)))
-	for i := range x.Objects {
-		y := &x.Objects[i]
-		h.Str(y.Kind)
-		h.Str(y.Namespace)
-		h.Int(y.Scanned)
-		h.Int(y.Retained)
-		h.Int(y.Newer)
-		h.Int(y.Deleted)
-	}
-	h.Int(x.Filter.Items)
-	h.Int(x.Filter.Bits)
-	h.Int(x.Filter.Hashes)
-	h.Int(x.Filter.PPB)
-	h.Str(x.Ended)
-	h.Int(x.By)
-	return h.Sum()
 }
 
 // hashModule hashes every field of a Module.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/audit"
+	"github.com/taskrt/taskrt/task/upkeep"
 )
 
 // leaves calls visit for every value in v that a snapshot encodes, with a function that changes it and one that
@@ -128,8 +129,8 @@ func TestEveryFieldIsHashed(t *testing.T) {
 		{space, func() uint64 { return hashNamespace(space) }},
 		{operation, func() uint64 { return hashOperation(operation) }},
 		{instance, func() uint64 { return hashInstance(instance) }},
-		{blob, func() uint64 { return hashBlob(blob) }},
-		{run, func() uint64 { return hashRun(run) }},
+		{blob, func() uint64 { return blob.Hash(1) }},
+		{run, func() uint64 { return new(upkeep.Table).Hash(run) }},
 		{token, func() uint64 {
 			x := access.NewTable(hashedAccessToken)
 			x.Put(token)

@@ -40,7 +40,7 @@ func (c DropBlobs) apply(m *Machine) Result {
 			dropped = append(dropped, s)
 		}
 	}
-	m.tally(c.Token, ObjectBlob, "", int64(len(dropped)))
+	m.runs.Tally(c.Token, ObjectBlob, "", int64(len(dropped)))
 	if dropped != nil {
 		m.emit(Event{Kind: BlobsDropped, Digests: dropped})
 	}

@@ -5,3 +5,13 @@ var (
 	FieldsOf = fieldsOf
 	HashTask = hashTask
 )
+
+// StoreGroup collects what StoreRecords yields, at most limit records if limit is positive.
+func (m *Machine) StoreGroup(namespace, group string, limit int, owned bool, at Time) (found []*StoreRecord) {
+	for r := range m.StoreRecords(namespace, group, owned, at) {
+		if found = append(found, r); len(found) == limit {
+			break
+		}
+	}
+	return found
+}

@@ -129,7 +129,7 @@ var eventNames = map[task.EventKind]string{
 	task.SessionEnded: "session ended", task.BehaviorChanged: "behavior",
 	task.DrainChanged: "drain", task.OperationChanged: "operation", task.OperationRemoved: "operation removed",
 	task.NamespaceChanged: "namespace", task.BlobNoted: "blob", task.BlobsDropped: "blobs dropped",
-	task.AccessChanged: "access", task.AccessRemoved: "access removed", task.AuditNoted: "audit",
+	task.AccessChanged: "access", task.AccessRemoved: "access removed", task.AuditNoted: "audit", task.JobChanged: "job",
 }
 
 func formatEvent(e task.Event) string {
@@ -181,7 +181,9 @@ func deepCopy(v reflect.Value) reflect.Value {
 	case reflect.Struct:
 		c := reflect.New(v.Type()).Elem()
 		for i := range v.NumField() {
-			c.Field(i).Set(deepCopy(v.Field(i)))
+			if v.Type().Field(i).IsExported() { // the others are derived
+				c.Field(i).Set(deepCopy(v.Field(i)))
+			}
 		}
 		return c
 	case reflect.Slice:

@@ -12,14 +12,16 @@ import (
 // look at everything gives.
 func TestListsLookAtSoManyRows(t *testing.T) {
 	r := newRig(t, nil)
+	r.must(task.PutNamespace{Name: "rare", Create: true})
+	r.must(task.PutBehavior{Namespace: "rare", Name: "echo", Version: "e1", Policy: task.DefaultPolicy()})
 	for i := range 60 {
 		c := submit(fmt.Sprintf("task-%02d", i))
 		if i%11 == 3 {
-			c.Parent = "rare"
+			c.Namespace = "rare"
 		}
 		r.must(c)
 	}
-	rare := task.Filter{Parent: "rare", Limit: 1 << 30}
+	rare := task.Filter{Namespace: "rare", Limit: 1 << 30}
 	whole, _ := r.m.Tasks(rare)
 	if len(whole) != 6 {
 		t.Fatalf("%d rare tasks", len(whole))

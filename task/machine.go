@@ -8,11 +8,13 @@ import (
 	"github.com/taskrt/taskrt/task/audit"
 	"github.com/taskrt/taskrt/task/blobs"
 	"github.com/taskrt/taskrt/task/bounds"
+	"github.com/taskrt/taskrt/task/jobs"
 	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/records"
 	"github.com/taskrt/taskrt/task/roster"
 	"github.com/taskrt/taskrt/task/store"
 	"github.com/taskrt/taskrt/task/table"
+	"github.com/taskrt/taskrt/task/upkeep"
 )
 
 // Machine is the replicated state machine. One writer calls Apply. Between two Applies any number of readers may call
@@ -40,7 +42,8 @@ type Machine struct {
 	blobs      blobs.Table
 	access     access.Table
 	audit      audit.Table
-	runs       []*MaintenanceRun // oldest first
+	runs       upkeep.Table // of maintenance
+	jobs       jobs.Table
 
 	// These fields are derived. Restore rebuilds them, and Check verifies them.
 	board     queue.Board
@@ -104,17 +107,19 @@ func NewMachine(options ...Option) *Machine {
 		store:     store.New[Task](form{}),
 		access:    access.NewTable(hashedAccessToken),
 		audit:     audit.NewTable(hashedAudit, audit.Default()),
-		blobs:     blobs.New(func(r *blobs.Row) uint64 { return hashBlob(blobOf(r)) }, hashedHold),
+		blobs:     blobs.New(hashedBlob, hashedHold),
 		behaviors: map[behaviorName]*behaviorRow{},
 		modules:   map[string]*Module{},
 		sessions:  map[uint64]*sessionRow{},
 		workers:   map[string]*sessionRow{},
 		roster:    roster.NewTable(roster.Kinds{Drained: hashedDrained, Member: hashedMember}),
 		records:   map[string]*records.Set{},
+		runs:      upkeep.NewTable(hashedRun),
+		jobs:      jobs.NewTable(hashedJob),
 
 		namespaces: newNamespaces(),
 		operations: map[Key]*operationRow{},
-		instances:  newInstances(),
+		instances:  table.NewList((*Instance).name, instanceName.compare),
 		fanout:     operationIndex{spaces: map[string][]*operationRow{}},
 		accepts:    map[acceptName][]*row{},
 		acceptors:  map[string]int64{},
@@ -197,7 +202,7 @@ func (m *Machine) extendSessions() {
 
 // total returns the sum over all records, including the records that the packages below task keep.
 func (m *Machine) total() uint64 {
-	return m.sum + m.blobs.Sum() + m.answers.Sum() + m.access.Sum() + m.audit.Sum() + m.roster.Sum()
+	return m.sum + m.blobs.Sum() + m.answers.Sum() + m.access.Sum() + m.audit.Sum() + m.roster.Sum() + m.runs.Sum() + m.jobs.Sum()
 }
 
 // digestSum folds everything that is not in a record into the running digest.

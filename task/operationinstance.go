@@ -2,8 +2,6 @@ package task
 
 import (
 	"cmp"
-
-	"github.com/taskrt/taskrt/task/table"
 )
 
 // Instance is the last instance number of a target and a behavior. It outlives its operations, and goes with the namespace.
@@ -15,11 +13,6 @@ type Instance struct {
 	Target    string `cbor:"3,keyasint,omitempty"`
 	Last      int64  `cbor:"4,keyasint"`
 	Rev       uint64 `cbor:"5,keyasint"` // of the write
-}
-
-// newInstances returns an empty list of instances: there is one for every target that ever was, and freezing must not sort them.
-func newInstances() table.List[instanceName, *Instance] {
-	return table.NewList((*Instance).name, instanceName.compare)
 }
 
 type instanceName struct{ namespace, behavior, target string }

@@ -2,9 +2,9 @@ package task
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/taskrt/taskrt/task/exclusive"
+	"github.com/taskrt/taskrt/task/names"
 	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/table"
 )
@@ -228,11 +228,7 @@ func PartitionOf(t *Task) int64 {
 	if t.Role != RolePartition {
 		return -1
 	}
-	i, err := strconv.ParseInt(t.ID[strings.LastIndexByte(t.ID, ':')+1:], 10, 64)
-	if err != nil {
-		return -1
-	}
-	return i
+	return names.Partition(t.ID)
 }
 
 // operationBytes counts the parts of the record that can be large.

@@ -31,7 +31,7 @@ func (c PurgeNamespace) apply(m *Machine) Result {
 	gone += m.purgeOperations(m.fanout.spaces[c.Namespace], c.Max-gone)
 	gone += m.purgeRecords(c.Namespace, c.Max-gone)
 	gone += m.purgeBehaviors(c.Namespace, c.Max-gone)
-	m.tally(c.Token, ObjectPurged, c.Namespace, gone)
+	m.runs.Tally(c.Token, ObjectPurged, c.Namespace, gone)
 	return Result{Count: gone, Left: m.left(c.Namespace)}
 }
 

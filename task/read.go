@@ -6,10 +6,9 @@ import (
 	"github.com/taskrt/taskrt/task/table"
 )
 
-// Filter selects tasks for a walk. Zero fields select everything. Package node/query finds tasks by what they are like.
+// Filter selects tasks for listing. Zero fields select everything.
 type Filter struct {
 	Namespace string
-	Parent    string
 	Limit     int    // > 0
 	After     uint64 // only tasks with a later CreatedRev; the previous page gave it
 	Rows      int    // look at no more tasks, matching or not; 0: at all. The page may then have fewer than Limit, or none
@@ -69,14 +68,10 @@ func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
 		if f.Namespace != "" && f.Namespace != m.of(r).namespace {
 			continue
 		}
-		t := m.task(r)
-		if f.Parent != "" && f.Parent != t.Parent {
-			continue
-		}
 		if len(tasks) >= max(f.Limit, 1) {
 			return tasks, tasks[len(tasks)-1].CreatedRev
 		}
-		tasks = append(tasks, t)
+		tasks = append(tasks, m.task(r))
 	}
 	return tasks, 0
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/table"
 )
 
 // ErrBadSnapshot is wrapped by every error of Restore, except errors of its input.
@@ -39,19 +41,7 @@ type restorer struct {
 	lastRecord StoreRecord
 	namespaces int64
 	operations []*operationRow // in order
-	strings    map[string]string
-}
-
-// same returns one copy for equal strings, because names of namespaces, behaviors, versions and workers occur in every task.
-func (r *restorer) same(s string) string {
-	if known, ok := r.strings[s]; ok {
-		return known
-	}
-	if r.strings == nil {
-		r.strings = map[string]string{}
-	}
-	r.strings[s] = s
-	return s
+	strings    table.Strings   // names of namespaces, behaviors, versions and workers occur in every task
 }
 
 func (r *restorer) take(record Record) error {
@@ -67,6 +57,9 @@ func (r *restorer) take(record Record) error {
 		m.answers = newAnswers(m)
 		m.roster.Restore(h.Drained, h.Members)
 		m.blobs.Holds.Restore(h.Holds)
+		for _, x := range h.Jobs {
+			m.jobs.Put(x)
+		}
 		return r.begin()
 	}
 	switch x := record.(type) {
@@ -108,8 +101,7 @@ func (r *restorer) take(record Record) error {
 	case *Blob:
 		return r.takeBlob(x)
 	case *MaintenanceRun:
-		m.runs = append(m.runs, x)
-		m.sum += hashRun(x)
+		m.runs.Put(m.runs.Len(), x)
 	case *AccessToken, *AuditRecord:
 		return r.takeAccess(x)
 	case *Task:
@@ -125,11 +117,11 @@ func (r *restorer) take(record Record) error {
 func (r *restorer) takeAccess(record Record) error {
 	switch x := record.(type) {
 	case *AccessToken:
-		if !r.m.access.Add(&x.Token) {
+		if !r.m.access.Add(x) {
 			return bad("access token %s twice", x.Name)
 		}
 	case *AuditRecord:
-		if !r.m.audit.Add(&x.Record) {
+		if !r.m.audit.Add(x) {
 			return bad("record %d of the audit twice, or out of order", x.Number)
 		}
 	}
@@ -143,7 +135,7 @@ func (r *restorer) takeNamespace(x *Namespace) error {
 	}
 	own := *x
 	x = &own
-	x.Name = r.same(x.Name)
+	x.Name = r.strings.Same(x.Name)
 	m.namespaces[x.Name] = &namespaceRow{space: x}
 	m.sum += hashNamespace(x)
 	r.namespaces++
@@ -155,7 +147,7 @@ func (r *restorer) takeBehavior(x *Behavior) error {
 	if !m.NamespaceExists(x.Namespace) {
 		return bad("behavior %s/%s in an unknown namespace", x.Namespace, x.Name)
 	}
-	b := m.behaviorRow(r.same(x.Namespace), x.Name)
+	b := m.behaviorRow(r.strings.Same(x.Namespace), x.Name)
 	if b.behavior != nil {
 		return bad("behavior %s/%s twice", x.Namespace, x.Name)
 	}
@@ -209,16 +201,16 @@ func (r *restorer) takeTask(t *Task) error {
 func (r *restorer) own(t *Task) *Task {
 	own := *t
 	t = &own
-	t.Namespace, t.Behavior, t.Version = r.same(t.Namespace), r.same(t.Behavior), r.same(t.Version)
+	t.Namespace, t.Behavior, t.Version = r.strings.Same(t.Namespace), r.strings.Same(t.Behavior), r.strings.Same(t.Version)
 	if t.Lease != nil {
 		l := *t.Lease
-		l.Worker, l.Node = r.same(l.Worker), r.same(l.Node)
+		l.Worker, l.Node = r.strings.Same(l.Worker), r.strings.Same(l.Node)
 		t.Lease = &l
 	}
 	t.History = slices.Clone(t.History)
 	for i := range t.History {
 		a := &t.History[i]
-		a.Worker, a.Node, a.Outcome = r.same(a.Worker), r.same(a.Node), r.same(a.Outcome)
+		a.Worker, a.Node, a.Outcome = r.strings.Same(a.Worker), r.strings.Same(a.Node), r.strings.Same(a.Outcome)
 	}
 	return t
 }
@@ -246,7 +238,7 @@ func (r *restorer) finish() (*Machine, error) {
 		{"operations", int64(len(m.operations)), h.Operations},
 		{"instances", int64(len(m.instances.Rows)), h.Instances},
 		{"blobs", int64(m.blobs.Len()), h.Blobs},
-		{"runs", int64(len(m.runs)), h.Runs},
+		{"runs", int64(m.runs.Len()), h.Runs},
 		{"access tokens", int64(m.access.Len()), h.AccessTokens},
 		{"records of the audit", m.audit.Len(), h.Audit.Len()},
 	} {
@@ -259,6 +251,12 @@ func (r *restorer) finish() (*Machine, error) {
 	}
 	if err := r.enterOperations(); err != nil {
 		return nil, err
+	}
+	for _, x := range m.jobs.Rows() {
+		if slices.ContainsFunc(x.Blobs, func(digest string) bool { return !m.BlobReady(digest) }) {
+			return nil, bad("job %d needs a blob that is not stored", x.Number)
+		}
+		m.countPayload(1, blobsOf(x))
 	}
 	m.store.Begin()
 	defer m.store.End()
@@ -301,7 +299,7 @@ func (r *restorer) takeOperation(x *Operation) error {
 	}
 	own := *x
 	x = &own
-	x.Namespace, x.Behavior, x.Version = r.same(x.Namespace), r.same(x.Behavior), r.same(x.Version)
+	x.Namespace, x.Behavior, x.Version = r.strings.Same(x.Namespace), r.strings.Same(x.Behavior), r.strings.Same(x.Version)
 	row := &operationRow{operation: x}
 	r.operations = append(r.operations, row)
 	m.operations[x.Key()] = row

@@ -3,6 +3,7 @@ package task
 import (
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/audit"
+	"github.com/taskrt/taskrt/task/jobs"
 	"github.com/taskrt/taskrt/task/names"
 )
 
@@ -57,6 +58,10 @@ const (
 	ReservedID         Code = "reserved_id"         // the ID begins with the ID of an operation and ":"
 	MaintenanceRunning Code = "maintenance_running" // SPEC M1: Result.Task is the task whose attempt is the unfinished run
 	RunNotFound        Code = "run_not_found"       // supersede of a run that is not the unfinished one
+
+	JobNotFound Code = jobs.CodeNotFound // SPEC Q3
+	JobMoved    Code = jobs.CodeMoved    // SelectJob, StepJob
+	TooManyJobs Code = jobs.CodeTooMany
 
 	TokenRevoked  Code = "token_revoked"      // the access token of the command's caller holds no longer (SPEC A4)
 	Forbidden     Code = access.CodeForbidden // the command's caller lacks a role for what the command is about (SPEC A5)
@@ -178,6 +183,7 @@ const (
 	AccessChanged              // Access; nil: the root token was turned off or on (SPEC A4)
 	AccessRemoved              // Access as it was: it was revoked, or has expired
 	AuditNoted                 // Audit: a change, or refusals, were recorded (SPEC A8)
+	JobChanged                 // Job (SPEC Q3)
 )
 
 // Event drives waiters, the console and the leader loop (docs/architecture.md#the-main-types). Events of one entry are
@@ -197,6 +203,7 @@ type Event struct {
 	Digests   []string
 	Access    *access.Token
 	Audit     *audit.Record
+	Job       *Job
 }
 
 // Digest is the running digest of the state at an index (SPEC C4): equal logs give equal digests.

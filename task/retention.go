@@ -50,7 +50,7 @@ func (c DropTasks) apply(m *Machine) Result {
 // tallyAll is tally for several namespaces, in the order of their names.
 func (m *Machine) tallyAll(token uint64, kind string, by map[string]int64) {
 	for _, namespace := range slices.Sorted(maps.Keys(by)) {
-		m.tally(token, kind, namespace, by[namespace])
+		m.runs.Tally(token, kind, namespace, by[namespace])
 	}
 }
 
@@ -67,7 +67,7 @@ func (c TrimBehavior) apply(m *Machine) Result {
 	}
 	if !b.behavior.Purge {
 		trimmed := m.trim(b)
-		m.tally(c.Token, ObjectVersion, c.Namespace, trimmed)
+		m.runs.Tally(c.Token, ObjectVersion, c.Namespace, trimmed)
 		return Result{Changed: trimmed > 0}
 	}
 	var dropped int64
@@ -77,13 +77,13 @@ func (c TrimBehavior) apply(m *Machine) Result {
 		}
 	}
 	dropped += m.purgeOperations(m.operationsWith(b), c.Max-dropped)
-	m.tally(c.Token, ObjectTask, c.Namespace, dropped)
+	m.runs.Tally(c.Token, ObjectTask, c.Namespace, dropped)
 	if b.behavior == nil { // it was the last task, and the record went with it
-		m.tally(c.Token, ObjectBehavior, c.Namespace, 1)
+		m.runs.Tally(c.Token, ObjectBehavior, c.Namespace, 1)
 		return Result{Count: dropped, Changed: true}
 	}
 	trimmed := m.trim(b)
-	m.tally(c.Token, ObjectVersion, c.Namespace, trimmed)
+	m.runs.Tally(c.Token, ObjectVersion, c.Namespace, trimmed)
 	return Result{Count: dropped, Left: b.tasks + int64(len(m.operationsWith(b))), Changed: dropped > 0 || trimmed > 0}
 }
 

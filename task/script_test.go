@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/match"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata print into them")
@@ -30,7 +31,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //	plan SESSION:SLOTS[:MODULE]... [WORKER@BEHAVIOR:SLOTS[:MAX_NOT_BEFORE]]... [max=N] · next · list [KEY=VALUE of a filter] · behaviors · sessions · counts
 //	member NODE vote=1|2 [remove=INSTANCE] [force=yes] · members · hold ID [ttl=MS] [holder=TEXT] [renew=yes] · holds
 //	stats BEHAVIOR · workers · accepted BEHAVIOR WORKER REQUEST
-//	operations: see scriptoperation_test.go · namespaces, blobs, maintenance: see scriptspace_test.go
+//	operations: see scriptoperation_test.go · namespaces, blobs, maintenance: see scriptspace_test.go · bulk jobs: see scriptjob_test.go
 //
 // Any command takes origin=PROCESS/SEQ/LOWEST, or key=KEY/SEQ/BODY for a client's key. Times are absolute, or relative to the clock with a leading "+". A token
 // or rev that is not given is the record's current one.
@@ -459,14 +460,7 @@ func (s *script) look(a *args) bool {
 		wall, lease := s.m.NextTick()
 		fmt.Fprintf(&s.out, "wall=%d lease=%d\n", wall, lease)
 	case "list":
-		f := task.Filter{Limit: int(a.number("limit", 100)), Parent: a.text("parent", ""), After: uint64(a.number("after", 0))}
-		tasks, next := s.m.Tasks(f)
-		for _, t := range tasks {
-			fmt.Fprintln(&s.out, formatTask(t))
-		}
-		if next != 0 {
-			fmt.Fprintln(&s.out, "next", next)
-		}
+		s.list(a)
 	case "behaviors":
 		for _, b := range s.m.Behaviors(task.DefaultNamespace) {
 			fmt.Fprintf(&s.out, "%s rev=%d active=%s%s:", b.Name, b.Rev, b.Active, formatFlags(b))
@@ -490,4 +484,34 @@ func (s *script) look(a *args) bool {
 		return s.lookAtWorkers(a)
 	}
 	return true
+}
+
+// list shows the tasks that a filter selects, one page of them.
+func (s *script) list(a *args) {
+	f := match.Filter{Parent: a.text("parent", ""), DueBefore: a.number("due", 0)}
+	if behavior := a.text("behavior", ""); behavior != "" {
+		f.Behaviors = []string{behavior}
+	}
+	if status := a.text("status", ""); status != "" {
+		f.States = match.StatesOf(strings.Split(status, ","), nil)
+	}
+	if labels := a.text("label", ""); labels != "" {
+		for l := range strings.SplitSeq(labels, ",") {
+			name, value, _ := strings.Cut(l, ":")
+			f.Labels = append(f.Labels, match.Label{Name: name, Value: value})
+		}
+	}
+	all, _ := s.m.Tasks(task.Filter{Limit: 1 << 30, After: uint64(a.number("after", 0))})
+	shown, last := a.number("limit", 100), uint64(0)
+	for _, t := range all {
+		switch {
+		case !task.Matches(t, &f):
+		case shown == 0:
+			fmt.Fprintln(&s.out, "next", last)
+			return
+		default:
+			fmt.Fprintln(&s.out, formatTask(t))
+			shown, last = shown-1, t.CreatedRev
+		}
+	}
 }

@@ -55,6 +55,9 @@ func (s *script) spaceCommand(a *args) task.Command {
 	if c := s.accessCommand(a); c != nil {
 		return c
 	}
+	if c := s.jobCommand(a); c != nil {
+		return c
+	}
 	return s.maintenanceCommand(a)
 }
 
@@ -73,8 +76,8 @@ func (s *script) maintenanceCommand(a *args) task.Command {
 		return task.StartMaintenance{Params: a.payloadOrNone("params"), Supersede: a.number("supersede", 0)}
 	case "record":
 		c := task.RecordRun{Token: token, Run: task.MaintenanceRun{
-			FinishedAt: task.Time(a.number("done", 0)), Success: a.number("success", 0) != 0, Message: a.text("message", ""),
-			Before: task.Time(a.number("before", 0)),
+			FinishedAt: a.number("done", 0), Success: a.number("success", 0) != 0, Message: a.text("message", ""),
+			Before: a.number("before", 0),
 		}}
 		for i := range a.number("objects", 0) {
 			c.Run.Objects = append(c.Run.Objects, task.ObjectCount{Kind: "task", Namespace: fmt.Sprint(i), Scanned: i})
@@ -280,6 +283,7 @@ func (f *fields) addMore(r task.Result) {
 }
 
 func (f *fields) addEvent(e task.Event) {
+	f.addJob(e.Job)
 	if e.Audit != nil {
 		f.add("record", e.Audit.Number)
 	}

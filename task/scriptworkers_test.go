@@ -111,7 +111,7 @@ func (s *script) lookAtWorkers(a *args) bool {
 			fmt.Fprintf(&s.out, "%s token=%d until=%d\n", t.ID, t.Lease.Token, s.m.LeaseEnd(t))
 		}
 	default:
-		return s.lookAtOperations(a) || s.lookAtSpaces(a) || s.lookAtAccess(a)
+		return s.lookAtOperations(a) || s.lookAtSpaces(a) || s.lookAtAccess(a) || s.lookAtJobs(a)
 	}
 	return true
 }

@@ -14,22 +14,7 @@ import (
 
 // Record is one record of a snapshot: *Head, *Namespace, *Behavior, *Module, *Session, *Process, *ClientKey, *Answer,
 // *Operation, *Instance, *Blob, *MaintenanceRun, *AccessToken, *AuditRecord, *Task or *StoreRecord, in this order.
-type Record interface{ record() }
-
-func (*Head) record()           {}
-func (*Namespace) record()      {}
-func (*Behavior) record()       {}
-func (*Module) record()         {}
-func (*Session) record()        {}
-func (*Process) record()        {}
-func (*ClientKey) record()      {}
-func (*Answer) record()         {}
-func (*Operation) record()      {}
-func (*Instance) record()       {}
-func (*Blob) record()           {}
-func (*MaintenanceRun) record() {}
-func (*AccessToken) record()    {}
-func (*Task) record()           {}
+type Record any
 
 // Head stands first in a snapshot. It has the machine's scalars, the number of records of each kind, and the digest (SPEC C4).
 type Head struct {
@@ -76,6 +61,7 @@ type Head struct {
 	Members []Member `cbor:"35,keyasint,omitempty"` // what is settled about nodes, by ID (SPEC C2)
 
 	Holds []Hold `cbor:"37,keyasint,omitempty"` // on blobs, by ID (SPEC C8)
+	Jobs  []*Job `cbor:"38,keyasint,omitempty"` // by number (SPEC Q3)
 }
 
 // Process is one proposing process whose answers are kept (SPEC H4).
@@ -126,7 +112,7 @@ type Frozen struct {
 func (m *Machine) Freeze() *Frozen {
 	f := &Frozen{
 		tasks: m.store.Freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(), access: m.access.Freeze(), audit: m.audit.Freeze(),
-		instances: slices.Clone(m.instances.Rows), runs: slices.Clone(m.runs),
+		instances: slices.Clone(m.instances.Rows), runs: m.runs.All(),
 	}
 	for _, n := range m.namespaces { // order-free: sorted below
 		f.namespaces = append(f.namespaces, n.space)
@@ -154,7 +140,7 @@ func (m *Machine) Freeze() *Frozen {
 		Instances: int64(len(f.instances)), Blobs: int64(m.blobs.Len()), Runs: int64(len(f.runs)),
 		Floor: m.floor, Drained: m.DrainedNodes(), Members: m.roster.View().Members(), Holds: m.blobs.Holds.All(), Level: m.level,
 		AccessTokens: int64(m.access.Len()), AccessLast: m.access.Last, AccessRev: m.access.Rev, RootOff: m.access.RootOff, SignIn: m.access.SignInHead(),
-		Audit: m.audit.Head(),
+		Audit: m.audit.Head(), Jobs: m.jobs.All(),
 	}
 	return f
 }
@@ -175,11 +161,11 @@ func (f *Frozen) Records(yield func(Record) bool) {
 		return
 	}
 	for x := range f.access.All {
-		if !yield(&AccessToken{**x}) {
+		if !yield(*x) {
 			return
 		}
 	}
-	if !f.audit.All(func(x *audit.Record) bool { return yield(&AuditRecord{*x}) }) {
+	if !f.audit.All(func(x *audit.Record) bool { return yield(x) }) {
 		return
 	}
 	for t := range f.tasks.All {

@@ -329,7 +329,7 @@ func TestPlan(t *testing.T) {
 
 func naivePlan(m *Machine, free []Free, n int) (plan []Assign) {
 	due, _ := m.Tasks(Filter{Limit: 1 << 30})
-	due = slices.DeleteFunc(due, func(x *Task) bool { return x.NotBefore == 0 || x.NotBefore > m.Now() })
+	due = slices.DeleteFunc(due, func(t *Task) bool { return t.NotBefore == 0 || t.NotBefore > m.Now() })
 	slices.SortStableFunc(due, func(a, b *Task) int {
 		return cmp.Compare(a.NotBefore-60_000*Time(a.Priority), b.NotBefore-60_000*Time(b.Priority))
 	})

@@ -11,8 +11,6 @@ import (
 
 // This file is where package task meets package records, which keeps the records of the TaskStore API (SPEC X2).
 
-func (*StoreRecord) record() {}
-
 func storeRecord(namespace string, r records.Record) *StoreRecord {
 	x := &StoreRecord{
 		ID: r.ID, Namespace: namespace, Group: r.Group, Owner: r.Owner, Available: Time(r.Available), Data: r.Data,
@@ -66,19 +64,7 @@ func (m *Machine) StoreRecord(namespace string, id uint64) *StoreRecord {
 	return nil
 }
 
-// StoreGroup returns records of a group by ID, at most limit if limit is positive. It returns the records that are
-// available at a time, or all records if owned.
-func (m *Machine) StoreGroup(namespace, group string, limit int, owned bool, at Time) []*StoreRecord {
-	var found []*StoreRecord
-	for r := range m.StoreRecords(namespace, group, owned, at) {
-		if found = append(found, r); len(found) == limit {
-			break
-		}
-	}
-	return found
-}
-
-// StoreRecords yields the records that StoreGroup returns, for a caller that does not know how many it wants.
+// StoreRecords yields records of a group by ID: those that are available at a time, or all if owned.
 func (m *Machine) StoreRecords(namespace, group string, owned bool, at Time) iter.Seq[*StoreRecord] {
 	return func(yield func(*StoreRecord) bool) {
 		set := m.records[namespace]
@@ -146,7 +132,7 @@ func (r *restorer) takeStoreRecord(x *StoreRecord) error {
 	if err := r.known(Key{x.Namespace, x.Group}, &x.Blob); err != nil {
 		return err
 	}
-	x.Namespace = r.same(x.Namespace)
+	x.Namespace = r.strings.Same(x.Namespace)
 	m.enterRecord(x)
 	r.lastRecord = *x
 	return nil

@@ -74,7 +74,7 @@ func dryRun(t *task.Task) bool {
 func show(r *task.MaintenanceRun) api.MaintenanceRun {
 	run := api.MaintenanceRun{
 		Run: r.Run, Status: status(r), Worker: r.Worker, DryRun: r.DryRun, Success: r.Success, Message: r.Message, SucceededBy: r.By,
-		StartedAt: api.TimeOrNil(int64(r.StartedAt)), FinishedAt: api.TimeOrNil(int64(r.FinishedAt)), Before: api.TimeOrNil(int64(max(r.Before, 0))),
+		StartedAt: api.TimeOrNil(r.StartedAt), FinishedAt: api.TimeOrNil(r.FinishedAt), Before: api.TimeOrNil(max(r.Before, 0)),
 		Objects: make([]api.MaintenanceCount, len(r.Objects)),
 		Filter: api.MaintenanceFilter{
 			Items: r.Filter.Items, Bits: r.Filter.Bits, Hashes: r.Filter.Hashes, FalsePositiveRate: float64(r.Filter.PPB) / 1e9,

@@ -77,7 +77,7 @@ func (m *model) lists(t typ) bool {
 	}
 	if of := m.structs[t.name]; of != nil && (t.kind == "struct" || t.kind == "pointer") {
 		for _, f := range of.fields {
-			if m.lists(f.typ) {
+			if m.lists(f.typ) || f.is("list") {
 				return true
 			}
 		}
@@ -110,7 +110,9 @@ func (m *model) longestInStruct(s *source, x *structure) {
 	var some []string // lengths that are there at once
 	var rest source
 	for _, f := range x.fields {
-		if m.lists(f.typ) {
+		if f.is("list") {
+			some = append(some, fmt.Sprintf("len(x.%s.%s)", f.name, f.tag["list"]))
+		} else if m.lists(f.typ) {
 			some = append(some, m.longestIn(&rest, f)...)
 		}
 	}

@@ -11,6 +11,7 @@
 //	field:"shared"                read as a shared string
 //	field:"fixed"                 packed as eight bytes
 //	field:"blobs"                 a payload of a Task that may need blobs
+//	field:"list=Objects"          a struct of another package, which has this list
 //	field:"late"                  hashed behind its number, and only if it is not empty: the field is younger than the digest
 //	field:"part=state"            hashed by a function of its own, with the others of that part
 //	field:"hash=blob"             hashed by that method of hasher

@@ -62,7 +62,7 @@ type command struct {
 // words are all that field tags may say, and whether a value follows.
 var words = map[string]bool{
 	"bit": true, "place": true, "with": true, "head": false, "running": false, "name": false, "shared": false, "fixed": false,
-	"blobs": false, "late": false, "part": true, "hash": true, "given": true,
+	"blobs": false, "late": false, "list": true, "part": true, "hash": true, "given": true,
 }
 
 // parse reads the package in a directory.

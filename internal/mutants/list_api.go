@@ -148,7 +148,7 @@ var apiMutants = []mutant{
 		Pkg: "./api/server", Run: "TestOverload$", Why: "too many requests are 429 before memory grows (H3)"},
 	{Name: "api-forms-accepted", Dir: "api/server", In: "handler.readJSON", Old: "if err != nil || media != codec.JSONMedia ||", New: "if err != nil || media == \"\" ||",
 		Pkg: "./api/server", Run: "TestSubmitOverHTTP$", Why: "any web site could submit through its visitors' browsers (C5)"},
-	{Name: "api-internal-errors-shown", Dir: "api/server", In: "handler.asError", Old: `"error", err); return api.NewError(api.CodeInternal, "the request failed inside the server; its log says why")`, New: `"error", err); return api.NewError(api.CodeInternal, "%v", err)`,
+	{Name: "api-internal-errors-shown", Dir: "api/server", In: "handler.asError", Old: `"error", err); return typed(api.NewError(api.CodeInternal, "the request failed inside the server; its log says why"))`, New: `"error", err); return typed(api.NewError(api.CodeInternal, "%v", err))`,
 		Pkg: "./api/server", Run: "TestBrokenService$", Why: "secrets of the inside would be shown outside (C5)"},
 	{Name: "api-panic-kills-connection", Dir: "api/server", In: "handler.ServeHTTP", Old: "if p := recover(); p != nil {", New: "if p := any(nil); p != nil {",
 		Pkg: "./api/server", Run: "TestBrokenService$", Why: "a bug in one request should be a 500"},

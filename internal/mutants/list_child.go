@@ -83,4 +83,8 @@ var childMutants = []mutant{
 		Pkg: "./runtime/compiler", Run: "TestPlaces$", Why: "a large module would hold up all others"},
 	{Name: "compile-cache-written", Dir: "runtime/codecache", In: "Cache.Read", Old: "if err != nil { return nil, nil, fmt.Errorf(\"%w: %w\", errNotMade, err)", New: `if err != nil && digest == "" { return nil, nil, fmt.Errorf("%w: %w", errNotMade, err)`,
 		Pkg: "./runtime/compiler", Run: "TestReadOnlyEngineWritesNothing$", Why: "the guests' process would write code that others execute"},
+	{Name: "leash-lets-go", Dir: "internal/leash", In: "watch", Old: "`trap '' HUP INT TERM; read -r _; kill -KILL 0`", New: "`trap '' HUP INT TERM; read -r _`",
+		Pkg: "./internal/leash", Run: "TestNothingIsLeft$/killed", Why: "servers and guests of a test that was killed would go on"},
+	{Name: "leash-hangs-up", Dir: "internal/leash", In: "watch", Old: "`trap '' HUP INT TERM; read -r _; kill -KILL 0`", New: "`read -r _; kill -KILL 0`",
+		Pkg: "./internal/leash", Run: "TestNothingIsLeft$/killed", Why: "a stopped process would keep all others alive: the kernel hangs up on the watcher"},
 }

@@ -91,7 +91,7 @@ var taskMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts/forever$", Why: "a new policy changes what is bound by the number (T9)"},
 	{Name: "task-schedule-cancelled", Dir: "task", In: "Machine.nextRun", Old: "if next := v.Policy.repeatAt(m.now); next != 0 {", New: "if next := v.Policy.repeatAt(m.now); next < 0 {",
 		Pkg: "./task", Run: "TestScripts/schedule$", Why: "cancelling a run must not end the schedule (M1)"},
-	{Name: "task-run-shows-no-deletions", Dir: "task", In: "Machine.tally", Old: "next.Objects[at].Deleted += deleted", New: "_ = at",
+	{Name: "task-run-shows-no-deletions", Dir: "task/upkeep", In: "Table.Tally", Old: "next.Objects[at].Deleted += deleted", New: "_ = at",
 		Pkg: "./task", Run: "TestScripts/schedule$", Why: "the record of a superseded run shows what it deleted (M4)"},
 	{Name: "task-rerun-drops-labels", Dir: "task", In: "Submit.mark", Old: "if c.HasLabels {", New: "if false {",
 		Pkg: "./task", Run: "TestScripts/bring$", Why: "nothing given is dropped in silence (I3)"},

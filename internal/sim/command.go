@@ -183,6 +183,8 @@ func (s *symbols) contents(o Op) task.Command {
 		return c
 	case "token", "rotate", "revoke", "root", "sign-in", "refusals":
 		return s.access(o)
+	case "job", "select", "step", "endjob":
+		return s.jobCommand(o)
 	}
 	return s.upkeep(o)
 }

@@ -94,8 +94,11 @@ func (s *symbols) export(o Op) task.ImportRecords {
 		case "operation":
 			if x := s.last.Operation(p.key()); x != nil {
 				c.Operations = append(c.Operations, x)
-				ts, _ := s.last.Tasks(task.Filter{Namespace: from, Parent: x.ID, Limit: 100})
-				c.Tasks = append(c.Tasks, ts...)
+				for _, t := range allTasks(s.last) {
+					if t.Namespace == from && t.Parent == x.ID && len(c.Tasks) < 100 {
+						c.Tasks = append(c.Tasks, t)
+					}
+				}
 			}
 		case "record":
 			if x := s.last.StoreRecord(from, s.record(p.Op)); x != nil {

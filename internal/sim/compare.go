@@ -28,10 +28,10 @@ func (r *Run) compare(ps []task.Proposal, got, want []task.Result, events []task
 		r.compareNextTick, r.compareSignIn,
 		func() error { return r.compareEvents(events) }, func() error { return r.compareOperationEvents(events) },
 		func() error { return r.compareBlobEvents(events) }, func() error { return r.compareAccess(events) },
-		func() error { return r.compareAudit(events) },
+		func() error { return r.compareAudit(events) }, func() error { return r.compareJobs(events) },
 	}
 	if r.opts.Light { // the model needs the numbers that these adopt
-		checks = []func() error{r.compareRecords, r.compareTasks, r.compareOperations, r.compareSpaces, r.compareBehaviors, r.compareSignIn}
+		checks = []func() error{r.compareRecords, r.compareTasks, r.compareOperations, r.compareSpaces, r.compareBehaviors, r.compareSignIn, func() error { return r.compareJobs(events) }}
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {

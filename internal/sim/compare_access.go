@@ -20,7 +20,7 @@ func (r *Run) compareAccess(events []task.Event) error {
 			return fmt.Errorf("access token %s: not there, or not in order: %v", x.Name, names)
 		}
 		i++
-		real := task.AccessToken{Token: *x}
+		real := *x
 		want := *r.model.Access[x.Name]
 		if want.Rev = x.Rev; x.Rev == 0 || x.Rev > tokens.Rev() {
 			return fmt.Errorf("access token %s: rev %d, and the last change was at %d", x.Name, x.Rev, tokens.Rev())

@@ -12,10 +12,7 @@ import (
 // compareAudit compares the records of changes and refusals, how they are read, and what is told of them (SPEC A8).
 func (r *Run) compareAudit(events []task.Event) error {
 	view := r.replicas[0].m.Audit()
-	var want []audit.Record
-	for _, x := range slices.Concat(r.model.Changes, r.model.Refused) {
-		want = append(want, x.Record)
-	}
+	want := slices.Concat(r.model.Changes, r.model.Refused)
 	slices.SortFunc(want, func(a, b audit.Record) int { return cmp.Compare(a.Number, b.Number) })
 	if got := slices.Collect(view.After(0)); !slices.Equal(got, want) || view.Last() != r.model.Audited || view.Lost() != r.model.Lost {
 		return fmt.Errorf("audit to %d, lost %d: %+v, want to %d, lost %d: %+v", view.Last(), view.Lost(), got, r.model.Audited, r.model.Lost, want)

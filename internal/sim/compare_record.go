@@ -44,7 +44,7 @@ func (r *Run) compareRecords() error {
 		}
 		for group := range groups {
 			for _, owned := range []bool{false, true} {
-				if d := diff("", m.StoreGroup(ns, group, 0, owned, m.Now()), r.model.Group(ns, group, !owned)); d != "" {
+				if d := diff("", slices.Collect(m.StoreRecords(ns, group, owned, m.Now())), r.model.Group(ns, group, !owned)); d != "" {
 					return fmt.Errorf("group %s/%s, owned %v: %s", ns, group, owned, d)
 				}
 			}

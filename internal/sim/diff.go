@@ -17,7 +17,7 @@ func diff(path string, got, want any) string {
 }
 
 func skipped(f reflect.StructField) bool {
-	return f.Tag == `cbor:"-"` || f.Name == "Message" || f.Name == "Field"
+	return f.Tag == `cbor:"-"` || !f.IsExported() || f.Name == "Message" || f.Name == "Field"
 }
 
 func diffValue(a, b reflect.Value) string {

@@ -33,6 +33,7 @@ const (
 	onSpaces
 	onOperations
 	onUpkeep
+	onJobs
 	focuses
 )
 
@@ -173,6 +174,8 @@ func (g *generator) ops(r *Run) []Op {
 		return g.keepAlive(r)
 	case g.focus == onUpkeep && g.percent(15):
 		return g.upkeepAtOnce(r)
+	case g.focus == onJobs && g.percent(12):
+		return g.jobsAtOnce(r)
 	case g.percent(18):
 		return g.plan(r)
 	}

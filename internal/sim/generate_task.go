@@ -29,7 +29,7 @@ func (g *generator) command(r *Run) Op {
 		{6, g.cancel}, {2, g.remove}, {7, g.open}, {10, g.renew}, {2, g.close}, {3, g.crash}, {4, g.activate},
 		{10, func(*Run) Op { return Op{Verb: "tick"} }},
 		{5, g.retry}, {4, g.put}, {2, g.rollback}, {3, g.deleteBehavior},
-		{3, g.pause}, {6, g.drain}, {2, g.member}, {g.more(onUpkeep, 1), g.hold}, {8, g.txn}, {7, g.storeUpdate}, {5, g.claim},
+		{3, g.pause}, {6, g.drain}, {2, g.member}, {g.more(onUpkeep, 1), g.hold}, {g.more(onJobs, 3), g.job}, {8, g.txn}, {7, g.storeUpdate}, {5, g.claim},
 		{g.more(onOperations, 3), g.startOperation}, {g.more(onOperations, 3), g.operation},
 		{g.more(onUpkeep, 5), g.upkeep}, {g.more(onUpkeep, 3), g.note},
 		{g.more(onSpaces, 3), g.access}, {1, g.refusals}, {g.more(onSpaces, 2), g.importing}, {g.more(onSpaces, 2), g.space}, {g.more(onSpaces, 2), g.status},

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -140,7 +141,7 @@ func withoutRenewal(t *task.Task) *task.Task {
 	return &n
 }
 
-// finalsStay checks that a final record of no operation changes only by rerun, resubmit, retry, a transaction, remove, or the limit of a namespace.
+// finalsStay checks that a final record of no operation changes only by rerun, resubmit, retry, a transaction, remove, a bulk job, or the limit of a namespace.
 func (h *history) finalsStay(m *task.Machine, now map[task.Key]*task.Task, ps []task.Proposal, rs []task.Result) error {
 	may := map[task.Key]bool{}
 	tick := false
@@ -169,6 +170,10 @@ func (h *history) finalsStay(m *task.Machine, now map[task.Key]*task.Task, ps []
 		case task.DropTasks:
 			for _, x := range c.Tasks {
 				may[x.Key] = true
+			}
+		case task.StepJob:
+			for k, old := range h.tasks {
+				may[k] = may[k] || slices.Contains(c.Tasks, old.CreatedRev)
 			}
 		case task.Tick, task.TrimBehavior, task.PurgeNamespace:
 			tick = true

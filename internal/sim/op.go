@@ -104,6 +104,10 @@ type Op struct {
 	Long   int    `json:"long,omitempty"`   // how often it says on what
 	Look   bool   `json:"look,omitempty"`   // Apply decides whether the caller may
 
+	// Bulk jobs are numbered in the order of their starts, from 1. The filter is Params, the rate or the count Size, the parts are the tasks of a step.
+	Job    int    `json:"job,omitempty"`
+	Action uint64 `json:"action,omitempty"`
+
 	Module    string   `json:"module,omitempty"`
 	Behaviors []Policy `json:"behaviors,omitempty"`
 }

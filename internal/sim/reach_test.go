@@ -27,6 +27,7 @@ func TestReaches(t *testing.T) {
 			}
 			seeMore(seen, p, rs[i])
 			seeRun(seen, p, rs[i])
+			seeStep(seen, p, rs[i], r.Machine())
 			if rs[i].Repeated {
 				seen["repeated"]++
 			}
@@ -48,6 +49,7 @@ func TestReaches(t *testing.T) {
 		seeOperations(seen, r.Machine(), ts)
 		seeUpkeep(seen, r.Machine(), ts)
 		seeAudit(seen, r.Machine().Audit())
+		seeJobs(seen, r.Machine())
 		for _, n := range ts {
 			if n.Lease != nil {
 				seen["running"]++
@@ -93,7 +95,7 @@ func TestReaches(t *testing.T) {
 			}
 		}
 	}}
-	missing := slices.Concat(reach, reachOperations, reachUpkeep)
+	missing := slices.Concat(reach, reachOperations, reachUpkeep, reachJobs)
 	seeds := uint64(0)
 	for ; len(missing) > 0 && seeds < mostSeeds; seeds++ {
 		if _, failure := sim.Explore(seeds+1, 500, opts); failure != nil {

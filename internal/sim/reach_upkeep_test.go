@@ -3,6 +3,7 @@ package sim_test
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/audit"
@@ -77,7 +78,7 @@ func seeUpkeep(seen map[string]int, m *task.Machine, ts []*task.Task) {
 	}
 	for _, n := range m.Namespaces() {
 		for _, group := range m.StoreGroups(n.Name) {
-			for _, x := range m.StoreGroup(n.Name, group, 0, true, 0) {
+			for _, x := range slices.Collect(m.StoreRecords(n.Name, group, true, 0)) {
 				seeBlobs(seen, "record", x.Blob)
 			}
 		}

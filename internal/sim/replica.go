@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/wire"
@@ -154,7 +155,7 @@ func allRecords(m *task.Machine) []*task.StoreRecord {
 	var all []*task.StoreRecord
 	for _, ns := range namespaces {
 		for _, group := range m.StoreGroups(ns) {
-			all = append(all, m.StoreGroup(ns, group, 0, true, m.Now())...)
+			all = append(all, slices.Collect(m.StoreRecords(ns, group, true, m.Now()))...)
 		}
 	}
 	return all

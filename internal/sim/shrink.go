@@ -58,7 +58,7 @@ func reductions(steps []Step, i int) [][]Step {
 	}
 	for j, o := range steps[i].Ops {
 		with(func(s *Step) { s.Ops = slices.Delete(s.Ops, j, j+1) })
-		if o.Verb == "open" || o.Verb == "assign" {
+		if o.Verb == "open" || o.Verb == "assign" || o.Verb == "job" {
 			c := with(func(s *Step) { s.Ops = slices.Delete(s.Ops, j, j+1) })
 			renumber(c[i].Ops[j:], o)
 			for k := i + 1; k < len(c); k++ {
@@ -81,13 +81,15 @@ func reductions(steps []Step, i int) [][]Step {
 	return out
 }
 
-// renumber makes later operations name the same sessions and attempts when the session or attempt of gone does not come to be.
+// renumber makes later operations name the same sessions, attempts and jobs when the one of gone does not come to be.
 func renumber(ops []Op, gone Op) {
 	for i := range ops {
 		o := &ops[i]
 		switch {
 		case gone.Verb == "open" && o.Worker == gone.Worker && o.Nth > 1:
 			o.Nth--
+		case gone.Verb == "job" && o.Job > 1:
+			o.Job--
 		case gone.Verb == "assign" && (o.ID == gone.ID && o.Of == "" || o.Of == gone.ID || ofRun(o.Verb) && gone.key() == task.MaintenanceKey()) && o.Attempt > 1:
 			o.Attempt--
 		}

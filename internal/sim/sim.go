@@ -53,7 +53,8 @@ type Run struct {
 	history  *history
 	symbols  *symbols
 
-	accessRev, signInRev uint64 // of the access tokens, after the last entry
+	accessRev, signInRev uint64            // of the access tokens, after the last entry
+	jobs                 map[uint64]uint64 // revs of bulk jobs, after the last entry
 }
 
 const (
@@ -74,7 +75,7 @@ var naiveLimits = naive.Limits{Idle: processIdle, Keys: clientKeys, Finals: fina
 
 // New starts a comparison from the empty state.
 func New(opts Options) *Run {
-	r := &Run{opts: opts, index: levels, model: naive.New(naiveLimits), history: newHistory(), symbols: newSymbols()}
+	r := &Run{opts: opts, index: levels, model: naive.New(naiveLimits), history: newHistory(), symbols: newSymbols(), jobs: map[uint64]uint64{}}
 	r.numbers = newAdopter(r.model)
 	for i := range r.replicas {
 		r.replicas[i] = newReplica(i)

@@ -80,7 +80,7 @@ func on[C task.Command](f func(r *sim.Run, c C) C) sim.Options {
 var soon = map[string]uint64{
 	"a replica claims another record":           14,
 	"owner not checked":                         30,
-	"token of a run of maintenance not checked": 35,
+	"token of a run of maintenance not checked": 1,
 }
 
 // TestFindsSabotage: the simulator must notice a machine that is wrong, and it must hand out a script that shows it.

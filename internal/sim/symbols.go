@@ -22,12 +22,14 @@ type symbols struct {
 	operations map[task.Key][]uint64 // revs
 	last       *task.Machine         // to take exports from: it is read before an entry is applied only
 	records    []uint64              // of the TaskStore, in the order of their IDs
+	jobs       []uint64              // bulk jobs, in the order of their starts
+	created    map[task.Key][]uint64 // numbers of creation
 }
 
 func newSymbols() *symbols {
 	return &symbols{
 		tokens: map[task.Key]map[int64]uint64{}, revs: map[task.Key][]uint64{}, sessions: map[string][]uint64{},
-		seen: map[uint64]bool{}, behaviors: map[task.Key][]uint64{}, cleanups: map[task.Key][]string{}, operations: map[task.Key][]uint64{},
+		seen: map[uint64]bool{}, behaviors: map[task.Key][]uint64{}, cleanups: map[task.Key][]string{}, operations: map[task.Key][]uint64{}, created: map[task.Key][]uint64{},
 	}
 }
 
@@ -39,6 +41,9 @@ func (s *symbols) observe(m *task.Machine) {
 		if n := len(s.revs[k]); n == 0 || s.revs[k][n-1] != t.Rev {
 			s.revs[k] = append(s.revs[k], t.Rev)
 		}
+		if n := len(s.created[k]); n == 0 || s.created[k][n-1] != t.CreatedRev {
+			s.created[k] = append(s.created[k], t.CreatedRev)
+		}
 		if of := (task.Key{Namespace: t.Namespace, ID: t.Parent}); t.Role == task.RoleCleanup && !slices.Contains(s.cleanups[of], t.ID) {
 			s.cleanups[of] = append(s.cleanups[of], t.ID)
 		}
@@ -47,6 +52,11 @@ func (s *symbols) observe(m *task.Machine) {
 				s.tokens[k] = map[int64]uint64{}
 			}
 			s.tokens[k][t.Attempt] = t.Lease.Token
+		}
+	}
+	for _, x := range task.Jobs(m) {
+		if !slices.Contains(s.jobs, x.Number) {
+			s.jobs = append(s.jobs, x.Number)
 		}
 	}
 	for _, o := range allOperations(m) {

@@ -29,7 +29,7 @@ func targetOf(c task.Command) (target string, ok bool) {
 		return namespace + "/" + strings.Join(names, ","), true
 	}
 	switch c := c.(type) {
-	case task.NoteBlob:
+	case task.NoteBlob, task.SelectJob, task.StepJob: // of a bulk job its start is recorded, and its end by somebody
 		return "", false
 	case task.CreateToken:
 		return c.Name, true
@@ -89,6 +89,10 @@ func targetOfSettings(c task.Command) (target string, ok bool) {
 		return of(c.Name)
 	case task.ImportRecords:
 		return of(c.Namespace)
+	case task.StartJob:
+		return of(c.Namespace, "job")
+	case task.EndJob:
+		return fmt.Sprint("job ", c.Number), true
 	}
 	return "", true
 }

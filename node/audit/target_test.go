@@ -43,6 +43,7 @@ func TestCalled(t *testing.T) {
 		{task.DeleteBehavior{Namespace: "team", Name: "mail"}, "team/mail"}, {task.PauseBehavior{Namespace: "team", Name: "mail"}, "team/mail"},
 		{task.Activate{Namespace: "team", Behaviors: []task.Activated{{Name: "mail"}, {Name: "bill"}}}, "team/mail,bill"},
 		{task.PutNamespace{Name: "team"}, "team/"}, {task.SetNamespaceStatus{Name: "team"}, "team/"}, {task.ImportRecords{Namespace: "team"}, "team/"},
+		{task.StartJob{Namespace: "team", Action: 1}, "team/job"}, {task.EndJob{Number: 17}, "job 17"},
 	} {
 		want := by
 		want.Target, want.Look = c.target, steers(c.command)
@@ -53,7 +54,7 @@ func TestCalled(t *testing.T) {
 			t.Errorf("%T of a call that is not recorded: %+v", c.command, got)
 		}
 	}
-	for _, c := range []task.Command{task.NoteBlob{}, task.Submit{ID: "task-1"}, task.Submit{ID: "task-1", IfExists: task.Fail}} {
+	for _, c := range []task.Command{task.NoteBlob{}, task.SelectJob{Number: 17}, task.StepJob{Number: 17}, task.Submit{ID: "task-1"}, task.Submit{ID: "task-1", IfExists: task.Fail}} {
 		if got := Called(by, c); got != (task.Caller{Token: 3}) {
 			t.Errorf("%T only prepares, or creates: %+v", c, got)
 		}

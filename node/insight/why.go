@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/node/query"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/hurdle"
+	"github.com/taskrt/taskrt/task/match"
 )
 
 // maxBefore bounds how many tasks are counted that come first: nothing is applied meanwhile.
@@ -216,14 +217,14 @@ func (x Insight) Why(ctx context.Context, namespace, id string) (*insight.WhyRep
 func (x Insight) name(ctx context.Context, k task.Key, r *insight.WhyReply) error {
 	for i := range r.Reasons {
 		reason := &r.Reasons[i]
-		f := query.Filter{Namespace: k.Namespace, States: query.Of(query.Running), Behaviors: []string{r.Behavior}}
+		f := query.Filter{Namespace: k.Namespace, Filter: match.Filter{States: match.Of(match.Running), Behaviors: []string{r.Behavior}}}
 		holds := func(*task.Machine, *task.Task) bool { return true }
 		switch reason.Code {
 		case insight.BehaviorLimit:
 		case insight.SpaceLimit:
 			f.Behaviors = nil
 		case insight.KeyLimit:
-			f.States = query.Of(query.Running, query.Created, query.Retrying, query.Repeating)
+			f.States = match.Of(match.Running, match.Created, match.Retrying, match.Repeating)
 			holds = func(m *task.Machine, t *task.Task) bool { return t.ID != k.ID && holdsKey(m, t, m.Task(k)) }
 		default:
 			continue

@@ -32,7 +32,7 @@ func (blobKind) Scan(ctx context.Context, r *Run, found func(Object) error) erro
 			return nil
 		}
 		err := each(ctx, r, bs, func(b *task.Blob) error {
-			return found(Object{Kind: "blob", Name: b.Digest, Time: max(b.Noted, 1)})
+			return found(Object{Kind: "blob", Name: b.Digest, Time: max(task.Time(b.Noted), 1)})
 		})
 		if err != nil {
 			return err

@@ -87,7 +87,7 @@ func (r *Run) Do(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	r.cluster.Local(func(m *task.Machine) {
-		rec.StartedAt = m.Now()
+		rec.StartedAt = int64(m.Now())
 		former = m.MaintenanceRuns()
 	})
 	if _, err := r.command(ctx, task.RecordRun{Token: r.job.Token, Run: rec}); err != nil {
@@ -96,7 +96,7 @@ func (r *Run) Do(ctx context.Context) (Outcome, error) {
 	// The record was the last to stamp the log's clock: the grace counts from here.
 	r.cluster.Local(func(m *task.Machine) { r.Now, r.Rev = m.Now(), m.Rev() })
 	r.Before = r.Now - task.Time(r.cfg.Grace.Milliseconds())
-	rec.Before = r.Before
+	rec.Before = int64(r.Before)
 	r.filter = newFilter(sizeFor(former, r.cfg.MinItems))
 
 	err := r.work(ctx)
@@ -119,7 +119,7 @@ func (r *Run) finish(ctx context.Context, rec task.MaintenanceRun, failed error)
 	if err := r.cluster.CatchUp(ctx); err != nil {
 		return Outcome{}, err
 	}
-	r.cluster.Local(func(m *task.Machine) { rec.FinishedAt = max(m.Now(), 1) })
+	r.cluster.Local(func(m *task.Machine) { rec.FinishedAt = max(int64(m.Now()), 1) })
 	if _, err := r.command(ctx, task.RecordRun{Token: r.job.Token, Run: rec}); err != nil {
 		return Outcome{}, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/taskrt/taskrt/node/query"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/match"
 )
 
 // benchTasks is how many tasks the benchmarks have: TASKS=10000000 for more of them.
@@ -92,38 +93,38 @@ func BenchmarkQuery(b *testing.B) {
 	if err := w.index.CatchUp(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	at := w.head.Now
+	at := int64(w.head.Now)
 	for _, c := range []struct {
 		name string
-		f    query.Filter
+		f    match.Filter
 		desc bool
 	}{
-		{"all", query.Filter{}, true},
-		{"dead", query.Filter{States: query.Of(query.Dead)}, true},
-		{"running", query.Filter{States: query.Of(query.Running)}, true},
-		{"behavior", query.Filter{Behaviors: []string{"b.n07"}}, true},
-		{"dead of a behavior", query.Filter{States: query.Of(query.Dead), Behaviors: []string{"b.n00"}}, true},
-		{"dead of none", query.Filter{States: query.Of(query.Dead), Behaviors: []string{"b.n07"}}, true},
-		{"code", query.Filter{Codes: []string{"BOUNCED"}}, false},
-		{"customer", query.Filter{Labels: []task.Label{{Name: "customer", Value: "77"}}}, true},
-		{"customer of a tier", query.Filter{Labels: []task.Label{{Name: "tier", Value: "1"}, {Name: "customer", Value: "77"}}}, true},
-		{"tier", query.Filter{Labels: []task.Label{{Name: "tier", Value: "1"}}}, true},
-		{"worker", query.Filter{Worker: "w7"}, true},
-		{"nobody's worker", query.Filter{Worker: "nobody"}, true},
-		{"id prefix", query.Filter{IDPrefix: "0190a0b0-00ff"}, true},
-		{"finished", query.Filter{Finished: query.Range{From: at - 500_000}}, true},
-		{"finished long ago", query.Filter{Finished: query.Range{To: at - task.Time(n/1000)*2}}, true},
-		{"started", query.Filter{Started: query.Range{From: 1}}, false},
-		{"due", query.Filter{DueBefore: at}, true},
+		{"all", match.Filter{}, true},
+		{"dead", match.Filter{States: match.Of(match.Dead)}, true},
+		{"running", match.Filter{States: match.Of(match.Running)}, true},
+		{"behavior", match.Filter{Behaviors: []string{"b.n07"}}, true},
+		{"dead of a behavior", match.Filter{States: match.Of(match.Dead), Behaviors: []string{"b.n00"}}, true},
+		{"dead of none", match.Filter{States: match.Of(match.Dead), Behaviors: []string{"b.n07"}}, true},
+		{"code", match.Filter{Codes: []string{"BOUNCED"}}, false},
+		{"customer", match.Filter{Labels: []match.Label{{Name: "customer", Value: "77"}}}, true},
+		{"customer of a tier", match.Filter{Labels: []match.Label{{Name: "tier", Value: "1"}, {Name: "customer", Value: "77"}}}, true},
+		{"tier", match.Filter{Labels: []match.Label{{Name: "tier", Value: "1"}}}, true},
+		{"worker", match.Filter{Worker: "w7"}, true},
+		{"nobody's worker", match.Filter{Worker: "nobody"}, true},
+		{"id prefix", match.Filter{IDPrefix: "0190a0b0-00ff"}, true},
+		{"finished", match.Filter{Finished: match.Range{From: at - 500_000}}, true},
+		{"finished long ago", match.Filter{Finished: match.Range{To: at - int64(n/1000)*2}}, true},
+		{"started", match.Filter{Started: match.Range{From: 1}}, false},
+		{"due", match.Filter{DueBefore: at}, true},
 	} {
-		c.f.Namespace = task.DefaultNamespace
+		f := query.Filter{Namespace: task.DefaultNamespace, Filter: c.f}
 		b.Run(c.name, func(b *testing.B) {
 			var took []time.Duration
 			found, examined := 0, 0
 			for b.Loop() {
 				begun := time.Now()
 				found = 0
-				p, err := w.index.Find(b.Context(), query.Search{Filter: c.f, Desc: c.desc, Limit: 100}, func(_ *task.Machine, ts []*task.Task) int {
+				p, err := w.index.Find(b.Context(), query.Search{Filter: f, Desc: c.desc, Limit: 100}, func(_ *task.Machine, ts []*task.Task) int {
 					found += len(ts)
 					return len(ts)
 				})

@@ -4,61 +4,15 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/match"
 )
-
-// State is a task's status, with what comes next (SPEC Q1).
-type State uint8
-
-// The states. Retrying is a FAILURE that waits for its next attempt, Dead one that is final; Repeating and Succeeded are the same of SUCCESS.
-const (
-	Created State = iota
-	Running
-	Repeating
-	Succeeded
-	Retrying
-	Dead
-	states
-)
-
-// States is a set of them.
-type States uint8
-
-// Of returns a set.
-func Of(all ...State) (s States) {
-	for _, x := range all {
-		s |= 1 << x
-	}
-	return s
-}
-
-// Has reports whether x is in the set. The empty set has all.
-func (s States) Has(x State) bool { return s == 0 || s&(1<<x) != 0 }
-
-// StateOf returns the state of a record.
-func StateOf(t *task.Task) State {
-	switch t.Status {
-	case task.Running:
-		return Running
-	case task.Success:
-		if t.NotBefore == 0 {
-			return Succeeded
-		}
-		return Repeating
-	case task.Failure:
-		if t.NotBefore == 0 {
-			return Dead
-		}
-		return Retrying
-	}
-	return Created
-}
 
 // Class is what tasks have in common.
 type Class struct {
 	Namespace, Behavior string
 	Version             string // the pinned one
 	Code                string // of its error
-	State               State
+	State               match.State
 }
 
 // otherCode stands for the codes and versions that have no class of their own: guests give codes, and could give each task one.
@@ -68,7 +22,7 @@ const otherCode = "\x00other"
 const maxClasses = 50_000
 
 func classOf(t *task.Task) Class {
-	c := Class{Namespace: t.Namespace, Behavior: t.Behavior, Version: t.Version, State: StateOf(t)}
+	c := Class{Namespace: t.Namespace, Behavior: t.Behavior, Version: t.Version, State: task.StateOf(t)}
 	if t.Error != nil {
 		c.Code = t.Error.Code
 	}
@@ -79,7 +33,7 @@ func classOf(t *task.Task) Class {
 type class struct {
 	Class
 	tasks int
-	moves [states]uint32 // the number that a task of this class was given last, by state: most go the same way
+	moves [match.NumStates]uint32 // the number that a task of this class was given last, by state: most go the same way
 
 	// Of failures, which of the class failed first and last, unless one of them was lost (SPEC Q2).
 	first, last Place

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/match"
 )
 
 // FailureFilter says which failures are asked for (SPEC Q2). Zero fields ask for nothing in particular.
@@ -18,7 +19,7 @@ type FailureFilter struct {
 }
 
 func (f *FailureFilter) ofClass(c *Class) bool {
-	filter := Filter{Namespace: f.Namespace, States: failures, Behaviors: f.Behaviors, Codes: f.Codes}
+	filter := Filter{Namespace: f.Namespace, Filter: match.Filter{States: failures, Behaviors: f.Behaviors, Codes: f.Codes}}
 	return filter.ofClass(c) && (f.Sight == nil || f.Sight(c.Behavior))
 }
 
@@ -104,7 +105,7 @@ func (x *Index) findAgain(numbers []bool) {
 }
 
 // failures are the states of tasks that have failed.
-const failures = States(1<<Retrying | 1<<Dead)
+const failures = match.States(1<<match.Retrying | 1<<match.Dead)
 
 // failedAt returns when the last outcome of a task was, with its number of creation.
 func (s *segment) failedAt(slot int) Place {
@@ -139,7 +140,7 @@ func (g *FailureGroup) unknown() int {
 
 func (g *Failures) add(c *class) {
 	one := Failures{First: c.first, Last: c.last}
-	if c.State == Dead {
+	if c.State == match.Dead {
 		one.Dead = c.tasks
 	} else {
 		one.Retrying = c.tasks

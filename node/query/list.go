@@ -9,6 +9,7 @@ import (
 	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/match"
 )
 
 // maxCount bounds what a list counts.
@@ -57,58 +58,26 @@ func tooLong() *api.Error {
 
 // filterOf translates what a request asks for.
 func filterOf(r *api.ListRequest) Filter {
-	f := Filter{
-		Namespace: r.Namespace, States: statesOf(r.Statuses, r.Final), Behaviors: r.Behaviors, Codes: r.Errors, Worker: r.Worker, Node: r.Node,
+	f := Filter{Namespace: r.Namespace, Sight: r.Sight, Filter: match.Filter{
+		States: match.StatesOf(r.Statuses, r.Final), Behaviors: r.Behaviors, Codes: r.Errors, Worker: r.Worker, Node: r.Node,
 		Parent: r.Parent, IDPrefix: r.IDPrefix, Created: rangeOf(r.Created), Started: rangeOf(r.Started), Finished: rangeOf(r.Finished),
-		DueBefore: timeAt(r.DueBefore), Sight: r.Sight,
-	}
+		DueBefore: timeAt(r.DueBefore),
+	}}
 	for _, l := range r.Labels {
 		name, value, _ := strings.Cut(l, "=")
-		f.Labels = append(f.Labels, task.Label{Name: name, Value: value})
+		f.Labels = append(f.Labels, match.Label{Name: name, Value: value})
 	}
 	return f
 }
 
-// words are the states that a status of a request means.
-var words = map[string]States{
-	"CREATED": Of(Created), "RUNNING": Of(Running), "SUCCESS": Of(Succeeded, Repeating), "FAILURE": Of(Dead, Retrying),
-	"RETRYING": Of(Retrying), "DEAD": Of(Dead),
-}
-
-// none is a set of states that no task has.
-const none States = 1 << states
-
-func statesOf(statuses []string, final *bool) States {
-	var s States
-	for _, word := range statuses {
-		s |= words[word]
-	}
-	if final == nil {
-		return s
-	}
-	if s == 0 {
-		s = Of(Created, Running, Repeating, Succeeded, Retrying, Dead)
-	}
-	ended := Of(Succeeded, Dead)
-	if *final {
-		s &= ended
-	} else {
-		s &^= ended
-	}
-	if s == 0 {
-		return none
-	}
-	return s
-}
-
-func rangeOf(r api.TimeRange) Range { return Range{From: timeAt(r.From), To: timeAt(r.To)} }
+func rangeOf(r api.TimeRange) match.Range { return match.Range{From: timeAt(r.From), To: timeAt(r.To)} }
 
 // timeAt translates a time; 0: none is given. Times before 1970 are the beginning.
-func timeAt(at *time.Time) task.Time {
+func timeAt(at *time.Time) int64 {
 	if at == nil {
 		return 0
 	}
-	return max(task.Time(at.UnixMilli()), 1)
+	return max(at.UnixMilli(), 1)
 }
 
 // ListFailures answers a request for failures, which has passed its Check, of at least the state that the machine has now (SPEC Q2).

@@ -9,14 +9,9 @@ import (
 // where says who runs a task, or ran its last attempt.
 type where struct{ worker, node string }
 
-func whereOf(t *task.Task) where {
-	if t.Lease != nil {
-		return where{t.Lease.Worker, t.Lease.Node}
-	}
-	if n := len(t.History); n > 0 {
-		return where{t.History[n-1].Worker, t.History[n-1].Node}
-	}
-	return where{}
+func whereOf(t *task.Task) (w where) {
+	w.worker, w.node = task.RunBy(t)
+	return w
 }
 
 // noPlace is the place of what never ran, anyPlace that of whom there was no number for.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/node/query"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/match"
 )
 
 var worlds = flag.Int("worlds", 5, "random worlds of TestFindsWhatIsThere")
@@ -49,13 +50,13 @@ func TestFindsWhatIsThere(t *testing.T) {
 func (w *world) recount(t *testing.T) {
 	type shared struct {
 		behavior, version, code string
-		state                   query.State
+		state                   match.State
 	}
 	classes, placed, n := map[shared]bool{}, 0, 0
 	w.local(func(m *task.Machine) {
 		all, _ := m.Tasks(task.Filter{Limit: 1 << 30})
 		for _, x := range all {
-			c := shared{x.Behavior, x.Version, "", query.StateOf(x)}
+			c := shared{x.Behavior, x.Version, "", task.StateOf(x)}
 			if x.Error != nil {
 				c.code = x.Error.Code
 			}
@@ -75,17 +76,17 @@ func (w *world) recount(t *testing.T) {
 func (w *world) search() query.Search {
 	r := w.rand
 	maybe := func(of int) bool { return r.IntN(of) == 0 }
-	within := func() query.Range {
+	within := func() match.Range {
 		now := int(w.head.Now) - 1_700_000_000_000
-		x := query.Range{From: 1_700_000_000_000 + task.Time(r.IntN(now+1))}
+		x := match.Range{From: 1_700_000_000_000 + int64(r.IntN(now+1))}
 		if maybe(2) {
-			x.To = x.From + task.Time(r.IntN(now+1))
+			x.To = x.From + int64(r.IntN(now+1))
 		}
 		return x
 	}
 	f := query.Filter{Namespace: task.DefaultNamespace}
 	if maybe(2) {
-		f.States = query.Of(query.State(r.IntN(6)), query.State(r.IntN(6)))
+		f.States = match.Of(match.State(r.IntN(6)), match.State(r.IntN(6)))
 	}
 	if maybe(3) {
 		f.Behaviors = []string{[]string{"mail.*", "*", "*s*", "img.resize", "mail.sort", "nobody"}[r.IntN(6)]}
@@ -97,10 +98,10 @@ func (w *world) search() query.Search {
 		f.Worker = fmt.Sprint("w", r.IntN(5))
 	}
 	if maybe(4) {
-		f.Labels = []task.Label{{Name: "b", Value: fmt.Sprint(r.IntN(200))}}
+		f.Labels = []match.Label{{Name: "b", Value: fmt.Sprint(r.IntN(200))}}
 	}
 	if maybe(4) {
-		f.Labels = append(f.Labels, task.Label{Name: "a", Value: fmt.Sprint(r.IntN(3))})
+		f.Labels = append(f.Labels, match.Label{Name: "a", Value: fmt.Sprint(r.IntN(3))})
 	}
 	if maybe(8) {
 		f.Parent = w.key().ID
@@ -108,7 +109,7 @@ func (w *world) search() query.Search {
 	if maybe(6) {
 		f.IDPrefix = w.key().ID[:r.IntN(6)]
 	}
-	for _, x := range []*query.Range{&f.Created, &f.Started, &f.Finished} {
+	for _, x := range []*match.Range{&f.Created, &f.Started, &f.Finished} {
 		if maybe(5) {
 			*x = within()
 		}
@@ -166,7 +167,7 @@ func (w *world) look(s query.Search) []string {
 	})
 	at := func(*task.Task) task.Time { return 0 }
 	f := s.Filter
-	switch none := (query.Range{}); {
+	switch none := (match.Range{}); {
 	case f.Created != none || f.Started != none && f.Finished != none:
 	case f.Started != none:
 		at = func(t *task.Task) task.Time { return t.StartedAt }
@@ -193,22 +194,24 @@ func TestMatches(t *testing.T) {
 		Labels: []task.Label{{Name: "a", Value: "1"}, {Name: "b", Value: "2"}}, CreatedAt: 10, StartedAt: 20, FinishedAt: 30, NotBefore: 40,
 		History: []task.Attempt{{Worker: "w0", Node: "n0"}, {Worker: "w1", Node: "n1"}}, Creator: 7,
 	}
+	labels := []match.Label{{Name: "a", Value: "1"}, {Name: "b", Value: "2"}}
+	of := func(f match.Filter) query.Filter { return query.Filter{Filter: f} }
 	for name, c := range map[string]struct {
 		yes, no query.Filter
 	}{
 		"namespace": {query.Filter{}, query.Filter{Namespace: "m"}},
-		"states":    {query.Filter{States: query.Of(query.Created, query.Retrying)}, query.Filter{States: query.Of(query.Dead)}},
-		"behaviors": {query.Filter{Behaviors: []string{"x", "mail.*"}}, query.Filter{Behaviors: []string{"mail", "*.sort"}}},
-		"codes":     {query.Filter{Codes: []string{"x", "BOUNCED"}}, query.Filter{Codes: []string{"BOUNCE"}}},
-		"worker":    {query.Filter{Worker: "w1"}, query.Filter{Worker: "w0"}},
-		"node":      {query.Filter{Node: "n1"}, query.Filter{Node: "n0"}},
-		"parent":    {query.Filter{Parent: "p"}, query.Filter{Parent: "q"}},
-		"labels":    {query.Filter{Labels: x.Labels}, query.Filter{Labels: append(x.Labels[:2:2], task.Label{Name: "a", Value: "2"})}},
-		"id prefix": {query.Filter{IDPrefix: "order-"}, query.Filter{IDPrefix: "order-171"}},
-		"created":   {query.Filter{Created: query.Range{From: 10, To: 11}}, query.Filter{Created: query.Range{To: 10}}},
-		"started":   {query.Filter{Started: query.Range{From: 20}}, query.Filter{Started: query.Range{From: 21}}},
-		"finished":  {query.Filter{Finished: query.Range{To: 31}}, query.Filter{Finished: query.Range{From: 29, To: 30}}},
-		"due":       {query.Filter{DueBefore: 40}, query.Filter{DueBefore: 39}},
+		"states":    {of(match.Filter{States: match.Of(match.Created, match.Retrying)}), of(match.Filter{States: match.Of(match.Dead)})},
+		"behaviors": {of(match.Filter{Behaviors: []string{"x", "mail.*"}}), of(match.Filter{Behaviors: []string{"mail", "*.sort"}})},
+		"codes":     {of(match.Filter{Codes: []string{"x", "BOUNCED"}}), of(match.Filter{Codes: []string{"BOUNCE"}})},
+		"worker":    {of(match.Filter{Worker: "w1"}), of(match.Filter{Worker: "w0"})},
+		"node":      {of(match.Filter{Node: "n1"}), of(match.Filter{Node: "n0"})},
+		"parent":    {of(match.Filter{Parent: "p"}), of(match.Filter{Parent: "q"})},
+		"labels":    {of(match.Filter{Labels: labels}), of(match.Filter{Labels: append(labels[:2:2], match.Label{Name: "a", Value: "2"})})},
+		"id prefix": {of(match.Filter{IDPrefix: "order-"}), of(match.Filter{IDPrefix: "order-171"})},
+		"created":   {of(match.Filter{Created: match.Range{From: 10, To: 11}}), of(match.Filter{Created: match.Range{To: 10}})},
+		"started":   {of(match.Filter{Started: match.Range{From: 20}}), of(match.Filter{Started: match.Range{From: 21}})},
+		"finished":  {of(match.Filter{Finished: match.Range{To: 31}}), of(match.Filter{Finished: match.Range{From: 29, To: 30}})},
+		"due":       {of(match.Filter{DueBefore: 40}), of(match.Filter{DueBefore: 39})},
 		"sight": {
 			query.Filter{Sight: func(b string, creator uint64) bool { return b == "mail.send" && creator == 7 }},
 			query.Filter{Sight: func(string, uint64) bool { return false }},
@@ -263,7 +266,7 @@ func TestManyCodes(t *testing.T) {
 		t.Errorf("%d classes", c)
 	}
 	for _, i := range []int{0, n / 2, n - 1} {
-		s := query.Search{Limit: 10, Filter: query.Filter{Namespace: task.DefaultNamespace, Codes: []string{w.id(i)}}}
+		s := query.Search{Limit: 10, Filter: query.Filter{Namespace: task.DefaultNamespace, Filter: match.Filter{Codes: []string{w.id(i)}}}}
 		if got := w.find(t, s); len(got) != 1 || got[0] != w.id(i) {
 			t.Errorf("%s: %q", w.id(i), got)
 		}

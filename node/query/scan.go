@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/match"
 )
 
 // Place is where a task stands in the order of a search: its time, 0 in the order of creation, and its creation rev.
@@ -30,7 +33,7 @@ type scan struct {
 
 	attributes []uint64 // of labels and the parent
 	mask, bits uint32   // of the signature
-	ranges     [clocks]Range
+	ranges     [clocks]match.Range
 	timed      []int // the clocks with a range
 }
 
@@ -114,14 +117,14 @@ func (x *Index) anyPlace(sc *scan) bool {
 func newScan(f *Filter, desc bool, after Place) *scan {
 	sc := &scan{filter: f, desc: desc, by: f.by(), after: after, classes: verdicts{no}, placed: f.Worker != "" || f.Node != "", ranges: f.ranges()}
 	for _, l := range f.Labels {
-		sc.attributes = append(sc.attributes, labelHash(f.Namespace, l))
+		sc.attributes = append(sc.attributes, labelHash(f.Namespace, task.Label(l)))
 	}
 	if f.Parent != "" {
 		sc.attributes = append(sc.attributes, parentHash(f.Namespace, f.Parent))
 	}
 	sc.mask, sc.bits = prefixMask(f.IDPrefix)
 	for i, r := range sc.ranges {
-		if r.given() {
+		if r.Given() {
 			sc.timed = append(sc.timed, i)
 		}
 	}
@@ -230,7 +233,7 @@ func (x *Index) selects(sc *scan, s *segment, slot int) bool {
 		return false
 	}
 	for _, c := range sc.timed {
-		if at, r := s.times[c].get(slot), &sc.ranges[c]; at == 0 || at < int64(r.From) || r.To != 0 && at >= int64(r.To) {
+		if at, r := s.times[c].get(slot), &sc.ranges[c]; at == 0 || at < r.From || r.To != 0 && at >= r.To {
 			return false
 		}
 	}
@@ -273,7 +276,7 @@ func (x *Index) best(sc *scan, n int) []Place {
 // mayHave reports whether a segment can have a time in the range, and one that is better than those that are kept.
 func (sc *scan) mayHave(s *segment) bool {
 	c, r := &s.times[sc.by], sc.ranges[sc.by]
-	if c.max < int64(r.From) || r.To != 0 && c.min >= int64(r.To) {
+	if c.max < r.From || r.To != 0 && c.min >= r.To {
 		return false
 	}
 	if sc.after != (Place{}) && (sc.desc && c.min > sc.after.Time || !sc.desc && c.max < sc.after.Time) {

@@ -231,7 +231,7 @@ func TestRun(t *testing.T) {
 	if v, err := backup.Verify(in, nil); err != nil || v.End.Blobs != 1 || v.Header.Records != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if n := len(c.m.StoreGroup(task.SystemNamespace, Group, 0, true, 0)); n != 1 {
+	if n := len(slices.Collect(c.m.StoreRecords(task.SystemNamespace, Group, true, 0))); n != 1 {
 		t.Errorf("%d records", n)
 	}
 }

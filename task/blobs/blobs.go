@@ -54,7 +54,7 @@ type Row struct {
 // write.
 type Table struct {
 	rows table.Sorted[Digest, Row, page]
-	hash func(*Row) uint64
+	kind uint64
 	sum  uint64
 
 	Holds holds.Table // while it has some, nobody removes a blob
@@ -62,12 +62,15 @@ type Table struct {
 
 type page = [128]Row
 
-// New returns an empty table. hash is that of a row without its Refs. held begins the hashes of holds.
-func New(hash func(*Row) uint64, held uint64) Table {
-	return Table{hash: hash, Holds: holds.NewTable(held), rows: table.NewSorted[Digest, Row, page](table.Order[Digest, Row]{
+// New returns an empty table. kind begins the hashes of blobs, held those of holds.
+func New(kind, held uint64) Table {
+	return Table{kind: kind, Holds: holds.NewTable(held), rows: table.NewSorted[Digest, Row, page](table.Order[Digest, Row]{
 		Key: func(r *Row) Digest { return r.Digest }, Compare: Digest.compare,
 	})}
 }
+
+// hash is that of a row without its Refs.
+func (t *Table) hash(r *Row) uint64 { return r.Blob().Hash(t.kind) }
 
 // Len returns how many blobs there are.
 func (t *Table) Len() int { return t.rows.Len() }

@@ -1,6 +1,10 @@
 package names
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // MaxPartitionNames bounds the names of an operation's partitions together, in bytes.
 const MaxPartitionNames = 256 << 10
@@ -30,4 +34,13 @@ func Partitions(names []string, partitions int64) string {
 		return "the names of the partitions are longer than 256 KiB together"
 	}
 	return ""
+}
+
+// Partition returns the number at the end of the ID of a partition's task, or -1 if there is none.
+func Partition(id string) int64 {
+	i, err := strconv.ParseInt(id[strings.LastIndexByte(id, ':')+1:], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return i
 }

@@ -59,6 +59,10 @@ const (
 	kindSetMember          uint64 = 47
 	kindRefound            uint64 = 48
 	kindHoldBlobs          uint64 = 49
+	kindStartJob           uint64 = 50
+	kindSelectJob          uint64 = 51
+	kindStepJob            uint64 = 52
+	kindEndJob             uint64 = 53
 )
 
 func kindOf(c task.Command) (uint64, error) {
@@ -161,6 +165,14 @@ func kindOf(c task.Command) (uint64, error) {
 		return kindRefound, nil
 	case task.HoldBlobs:
 		return kindHoldBlobs, nil
+	case task.StartJob:
+		return kindStartJob, nil
+	case task.SelectJob:
+		return kindSelectJob, nil
+	case task.StepJob:
+		return kindStepJob, nil
+	case task.EndJob:
+		return kindEndJob, nil
 	}
 	return 0, fmt.Errorf("%w: %T (commands are values, not pointers)", ErrUnknownCommand, c)
 }
@@ -266,6 +278,14 @@ func decodeCommand(kind uint64, b []byte) (task.Command, []byte, error) {
 		return decode[task.Refound](b)
 	case kindHoldBlobs:
 		return decode[task.HoldBlobs](b)
+	case kindStartJob:
+		return decode[task.StartJob](b)
+	case kindSelectJob:
+		return decode[task.SelectJob](b)
+	case kindStepJob:
+		return decode[task.StepJob](b)
+	case kindEndJob:
+		return decode[task.EndJob](b)
 	}
 	return nil, nil, fmt.Errorf("%w: number %d", ErrUnknownCommand, kind)
 }
@@ -312,6 +332,10 @@ func longest(c task.Command) int {
 		return longestInCreateToken(&c)
 	case task.NoteRefusals:
 		return longestInNoteRefusals(&c)
+	case task.SelectJob:
+		return longestInSelectJob(&c)
+	case task.StepJob:
+		return longestInStepJob(&c)
 	}
 	return 0
 }
@@ -394,8 +418,6 @@ func longestInImportRecords(x *task.ImportRecords) (n int) {
 	return n
 }
 
-func longestInMaintenanceRun(x *task.MaintenanceRun) int { return len(x.Objects) }
-
 func longestInNoteRefusals(x *task.NoteRefusals) int { return len(x.Refusals) }
 
 func longestInOperation(x *task.Operation) (n int) {
@@ -425,7 +447,9 @@ func longestInPolicy(x *task.Policy) (n int) {
 
 func longestInPutBehavior(x *task.PutBehavior) int { return longestInPolicy(&x.Policy) }
 
-func longestInRecordRun(x *task.RecordRun) int { return longestInMaintenanceRun(&x.Run) }
+func longestInRecordRun(x *task.RecordRun) int { return len(x.Run.Objects) }
+
+func longestInSelectJob(x *task.SelectJob) int { return len(x.Blobs) }
 
 func longestInSnooze(x *task.Snooze) (n int) {
 	if x.Checkpoint != nil {
@@ -442,6 +466,8 @@ func longestInStartMaintenance(x *task.StartMaintenance) int { return longestInP
 func longestInStartOperation(x *task.StartOperation) int {
 	return max(len(x.Names), longestInPayload(&x.Arg), len(x.Labels))
 }
+
+func longestInStepJob(x *task.StepJob) int { return len(x.Tasks) }
 
 func longestInStoreAdd(x *task.StoreAdd) int { return longestInPayload(&x.Blob) }
 

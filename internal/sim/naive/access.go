@@ -77,7 +77,7 @@ func (m *Model) createToken(c task.CreateToken, got task.Result) task.Result {
 	return m.keepToken(&x)
 }
 
-func assign[T ~uint16](to *T, v uint64) { *to = T(v) }
+func assign[T ~uint16 | ~uint64](to *T, v uint64) { *to = T(v) }
 
 func (m *Model) rotateToken(c task.RotateToken, got task.Result) task.Result {
 	old := m.Access[c.Name]

@@ -61,7 +61,7 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 	return m.keepHouse(c, got)
 }
 
-// keepHouse carries out a command of access tokens, namespaces, blobs and maintenance.
+// keepHouse carries out a command of access tokens, bulk jobs, namespaces, blobs and maintenance.
 func (m *Model) keepHouse(c task.Command, got task.Result) task.Result {
 	switch c := c.(type) {
 	case task.CreateToken: // A4
@@ -76,6 +76,14 @@ func (m *Model) keepHouse(c task.Command, got task.Result) task.Result {
 		return m.setSignIn(c)
 	case task.NoteRefusals: // A8
 		return m.noteRefusals(c)
+	case task.StartJob: // Q3
+		return m.startJob(c, got)
+	case task.SelectJob: // Q3
+		return m.selectJob(c, got)
+	case task.StepJob: // Q3
+		return m.stepJob(c, got)
+	case task.EndJob: // Q3
+		return m.endJob(c, got)
 	case task.NoteBlob: // M3
 		return m.noteBlob(c)
 	case task.HoldBlobs: // C8

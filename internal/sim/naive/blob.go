@@ -41,7 +41,7 @@ func (m *Model) refresh(was, p task.Payload) {
 	if !slices.Equal(digests(was), digests(p)) || content(was) != content(p) {
 		for _, d := range digests(p) {
 			b := *m.Blobs[d]
-			b.Noted = m.Now
+			b.Noted = int64(m.Now)
 			m.Blobs[d] = &b
 		}
 	}
@@ -78,6 +78,9 @@ func (m *Model) Refs(digest string) (n int64) {
 	for i := range m.Nameless {
 		count(m.Nameless[i].Blob)
 	}
+	for _, x := range m.Jobs { // while they act (Q3)
+		count(task.Payload{Blobs: &task.Blobs{Named: x.Blobs}})
+	}
 	if m.Modules[digest] != nil {
 		n++
 	}
@@ -98,7 +101,7 @@ func (m *Model) noteBlob(c task.NoteBlob) task.Result {
 	if b != nil {
 		made = b.Made
 	}
-	m.Blobs[c.Digest] = &task.Blob{Digest: c.Digest, Size: c.Size, Ready: c.Ready || b != nil && b.Ready, Noted: m.Now, Made: made}
+	m.Blobs[c.Digest] = &task.Blob{Digest: c.Digest, Size: c.Size, Ready: c.Ready || b != nil && b.Ready, Noted: int64(m.Now), Made: made}
 	return task.Result{Changed: true}
 }
 
@@ -114,7 +117,7 @@ func (m *Model) dropBlobs(c task.DropBlobs) task.Result {
 	}
 	dropped := map[string]bool{}
 	for _, d := range c.Digests {
-		if b := m.Blobs[d]; m.Refs(d) == 0 && (b == nil || b.Noted < c.Before) {
+		if b := m.Blobs[d]; m.Refs(d) == 0 && (b == nil || b.Noted < int64(c.Before)) {
 			delete(m.Blobs, d)
 			dropped[d], m.Dropped[d] = true, true
 		}
@@ -171,7 +174,7 @@ func (m *Model) putModule(x task.Module) {
 		if old := m.Blobs[x.Digest]; old != nil {
 			b = *old
 		}
-		b.Noted = m.Now
+		b.Noted = int64(m.Now)
 		m.Blobs[x.Digest] = &b
 	}
 	m.Modules[x.Digest] = &x

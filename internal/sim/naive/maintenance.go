@@ -79,7 +79,7 @@ func (m *Model) follow(prev, t *task.Task) {
 		} else if out := t.History[len(t.History)-1].Outcome; t.Status == task.Created || out == "LOST" {
 			r.Ended = strings.ToLower(out)
 		} else {
-			r.FinishedAt, r.Success = m.Now, t.Status == task.Success
+			r.FinishedAt, r.Success = int64(m.Now), t.Status == task.Success
 		}
 	}
 	switch {
@@ -91,7 +91,7 @@ func (m *Model) follow(prev, t *task.Task) {
 				r.By = t.Attempt
 			}
 		}
-		m.Runs = append(m.Runs, task.MaintenanceRun{Run: t.Attempt, Worker: t.Lease.Worker, StartedAt: t.StartedAt})
+		m.Runs = append(m.Runs, task.MaintenanceRun{Run: t.Attempt, Worker: t.Lease.Worker, StartedAt: int64(t.StartedAt)})
 		m.Runs = m.Runs[max(0, len(m.Runs)-50):]
 	case lostRun(prev) && !lostRun(t) && n >= 0 && m.Runs[n].Ended != "":
 		m.Runs[n].Ended = "superseded"
@@ -135,9 +135,9 @@ func (m *Model) recordRun(c task.RecordRun) task.Result {
 		return task.Result{Code: task.InvalidCommand}
 	}
 	r, t := c.Run, m.Tasks[upkeep]
-	r.Run, r.Token, r.Worker, r.StartedAt, r.Ended, r.By = t.Attempt, c.Token, t.Lease.Worker, t.StartedAt, "", 0
+	r.Run, r.Token, r.Worker, r.StartedAt, r.Ended, r.By = t.Attempt, c.Token, t.Lease.Worker, int64(t.StartedAt), "", 0
 	if r.FinishedAt != 0 {
-		r.FinishedAt = m.Now
+		r.FinishedAt = int64(m.Now)
 	}
 	m.Runs[len(m.Runs)-1] = r
 	return task.Result{Changed: true}

@@ -39,6 +39,7 @@ type Model struct {
 	RootOff        bool
 	SignIn         string // A7
 	SignInRev      uint64
+	Jobs           []*task.Job        // by number; the rev is 0 until it is adopted (Q3)
 	Changes        []task.AuditRecord // A8
 	Refused        []task.AuditRecord
 	Audited        uint64          // records so far

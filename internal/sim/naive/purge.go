@@ -16,7 +16,7 @@ func (m *Model) idle(k task.Key, n int64) []*task.Task {
 	})
 	rank := func(t *task.Task) (class int, at task.Time) {
 		if !final(t) {
-			return 2, t.NotBefore
+			return 2, max(t.NotBefore, t.DueSince) // T4
 		}
 		if t.Excess {
 			return -1, t.FinishedAt

@@ -87,16 +87,9 @@ func (m *Model) steered(p task.Proposal, got task.Result) task.Result {
 	}
 	others, no := false, []task.Code{}
 	for _, n := range m.needs(p.Command) {
-		roles, in, all, of := uint64(31), true, true, true // the root token's
-		if x := m.Token(p.Caller.Token); x != nil {
-			roles, in, of, all = uint64(x.Grant.Roles), meant(x.Grant.Namespaces, n.namespace), meant(x.Grant.Behaviors, n.behavior), slices.Contains(x.Grant.Behaviors, "*")
-		}
-		has, own := roles&n.role != 0 && in, n.creator == p.Caller.Token && roles&submit != 0 && in && n.role != work
-		others = others || n.role == operate && (n.there && !own || !n.there && has && all)
-		if n.there && !in {
-			no = append(no, task.NamespaceNotFound)
-		} else if n.there && !own && (!has || !of) {
-			no = append(no, task.Forbidden)
+		code, other := m.judge(p.Caller.Token, n)
+		if others = others || other; code != "" {
+			no = append(no, code)
 		}
 	}
 	if len(no) > 0 {
@@ -107,6 +100,21 @@ func (m *Model) steered(p task.Proposal, got task.Result) task.Result {
 		m.note(p.Caller, r)
 	}
 	return r
+}
+
+// judge says whether the caller with a token lacks a role that it needs, and whether it operates on what others made.
+func (m *Model) judge(by uint64, n need) (no task.Code, others bool) {
+	roles, in, all, of := uint64(31), true, true, true // the root token's
+	if x := m.Token(by); x != nil {
+		roles, in, of, all = uint64(x.Grant.Roles), meant(x.Grant.Namespaces, n.namespace), meant(x.Grant.Behaviors, n.behavior), slices.Contains(x.Grant.Behaviors, "*")
+	}
+	has, own := roles&n.role != 0 && in, n.creator == by && roles&submit != 0 && in && n.role != work
+	if n.there && !in {
+		no = task.NamespaceNotFound
+	} else if n.there && !own && (!has || !of) {
+		no = task.Forbidden
+	}
+	return no, n.role == operate && (n.there && !own || !n.there && has && all)
 }
 
 // meant reports whether a pattern is for the name.

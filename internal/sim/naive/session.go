@@ -140,7 +140,7 @@ func (m *Model) refound(c task.Refound) task.Result {
 		m.endSessionAs(id, "LOST")
 	}
 	for _, t := range m.ordered(func(t *task.Task) bool { return t.Lease != nil }) {
-		m.Halted[t.Lease.Token] = true
+		m.Halted[t.Lease.Token], m.struck = true, true
 		n := *t
 		m.waitAgain(&n, "LOST", m.Now, 0)
 	}

@@ -10,13 +10,14 @@ import (
 	"testing"
 )
 
-// The model covers all of SPEC sections 3, 4 and 7 to 10. The machine that is measured by it has many times as many
+// The model covers all of SPEC sections 3, 4 and 7 to 10, and Q3. The machine that is measured by it has many times as many
 // lines. The model had 500 lines when it had only submits, runs and sessions. Limits, external leases, behaviors'
-// lives, transactions, the TaskStore, operations, namespaces, blobs, maintenance, imports and rights are a file or two each.
+// lives, transactions, the TaskStore, operations, namespaces, blobs, maintenance, imports, rights and bulk
+// jobs are a file or two each.
 // Nobody can check a model at a glance when it grows beyond these numbers.
 const (
 	maxFile = 220
-	maxAll  = 4_000
+	maxAll  = 4_250
 )
 
 // TestNaive: the model stays short. Of this module it imports only the contract that it models. internal/arch checks
