@@ -76,6 +76,7 @@ const (
 
 	CodeVersionNotFound     = "version_not_found"
 	CodeMemberNotFound      = "member_not_found"
+	CodeJobNotFound         = "job_not_found"
 	CodeNoMajority          = "no_majority"
 	CodeHalt                = "halt"
 	CodeLevelTooLow         = "level_too_low"

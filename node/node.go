@@ -13,12 +13,14 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/insight"
+	"github.com/taskrt/taskrt/api/jobs"
 	"github.com/taskrt/taskrt/api/snapshot"
 	"github.com/taskrt/taskrt/internal/durable"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/node/access"
 	"github.com/taskrt/taskrt/node/audit"
+	"github.com/taskrt/taskrt/node/bulk"
 	"github.com/taskrt/taskrt/node/files"
 	asking "github.com/taskrt/taskrt/node/insight"
 	"github.com/taskrt/taskrt/node/lead"
@@ -62,6 +64,7 @@ type Node struct {
 	hub     *lead.Hub
 	accepts *accept.Client
 	found   *query.Index
+	jobs    *bulk.Manager
 	gate    *access.Gate // nil: the cluster is open
 	desk    *signin.Desk
 	saver   *saving.Saver
@@ -134,7 +137,8 @@ func (n *Node) start() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
 	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: service.EventEncoder(n.store.Local)})
-	told := wait.Told{Removed: n.forget}
+	runner := bulk.NewRunner(n.store, n.files, cfg.Logger)
+	told := wait.Told{Removed: n.forget, Jobs: runner.Wake}
 	if cfg.Tokens != nil {
 		n.gate = tokens.NewGate(n.store, cfg.Tokens)
 		n.wg.Go(func() { n.gate.Run(ctx) })
@@ -151,6 +155,7 @@ func (n *Node) start() error {
 		Clock: cfg.Clock, Maintenance: cfg.Maintenance, Logger: cfg.Logger,
 	})
 	n.desk = signin.New(n.Log())
+	n.jobs = bulk.NewManager(n.Log(), n.store.Freeze)
 	n.saver = saving.New(saving.Config{
 		Log: n.Log(), State: n.store, Files: n.files, Node: cfg.ID, Version: taskrt.Version, Cluster: n.store.Cluster,
 		Now: cfg.Clock.Wall, Logger: cfg.Logger,
@@ -162,7 +167,7 @@ func (n *Node) start() error {
 		ID: cfg.ID, TTL: cfg.SessionTTL, Store: n.store, Clock: cfg.Clock, Logs: n.logs, Logger: cfg.Logger,
 		Subscribe:   func() lead.Subscription { return n.store.Subscribe(subscribeEntries) },
 		Maintenance: cfg.Maintenance, Progress: progress.Publish, Children: n.Children,
-		Backups: func(m *task.Machine) ([]task.Command, error) { return scheduled.Seeds(m, cfg.Backups) },
+		Backups: func(m *task.Machine) ([]task.Command, error) { return scheduled.Seeds(m, cfg.Backups) }, Beside: []func(context.Context){runner.Run},
 	})
 	n.files.Begin(n.store, func() files.Subscription { return n.store.Subscribe(subscribeEntries) })
 	n.wg.Go(func() { n.files.Run(ctx) })
@@ -291,6 +296,14 @@ func (n *Node) Insight() insight.Insight {
 		return x
 	}
 	return tokens.GuardInsight(n.gate, x, n.Log())
+}
+
+// Jobs starts, shows and cancels bulk jobs, for who may.
+func (n *Node) Jobs() jobs.Jobs {
+	if n.gate == nil {
+		return n.jobs
+	}
+	return tokens.GuardJobs(n.gate, n.jobs, n.Log())
 }
 
 // Refused counts a request that this node has refused for lack of a role.

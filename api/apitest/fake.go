@@ -15,10 +15,12 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/api/insight"
+	"github.com/taskrt/taskrt/api/jobs"
 	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/memnet"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/node/accept"
+	"github.com/taskrt/taskrt/node/bulk"
 	"github.com/taskrt/taskrt/node/files"
 	asking "github.com/taskrt/taskrt/node/insight"
 	"github.com/taskrt/taskrt/node/lead"
@@ -116,7 +118,8 @@ func (f *Fake) open() (err error) {
 		return err
 	}
 	f.changes = watch.NewFeed(watch.Config{Local: f.store.Local, Encode: service.EventEncoder(f.store.Local)})
-	waits := wait.New(func() wait.Subscription { return f.store.subscribe() }, f.store.Local, wait.Told{}, f.changes)
+	runner := bulk.NewRunner(f.store, f.files, quiet)
+	waits := wait.New(func() wait.Subscription { return f.store.subscribe() }, f.store.Local, wait.Told{Jobs: runner.Wake}, f.changes)
 	f.found = query.New(query.Config{Subscribe: func() query.Subscription { return f.store.subscribe() }, Local: f.store.Local})
 	f.accepts = accept.NewClient(accept.Config{Net: here, Follow: follow, Logger: quiet})
 	clock, config := raftstore.SystemClock(), maintain.Config{TrimWait: soon, PurgeWait: soon, PurgeAgain: soon}.WithDefaults()
@@ -126,7 +129,7 @@ func (f *Fake) open() (err error) {
 	})
 	f.hub = lead.New(lead.Config{
 		ID: self, TTL: fakeTTL, Store: f.store, Subscribe: func() lead.Subscription { return f.store.subscribe() }, Clock: clock,
-		Logs: f.logs, Logger: quiet, Maintenance: config, Progress: f.changes.Live, Children: f.Children,
+		Logs: f.logs, Logger: quiet, Maintenance: config, Progress: f.changes.Live, Children: f.Children, Beside: []func(context.Context){runner.Run},
 	})
 	f.files.Begin(f.store, func() files.Subscription { return f.store.subscribe() })
 	f.worker, err = worker.New(worker.Config{
@@ -173,6 +176,9 @@ func (f *Fake) Insight() insight.Insight {
 		},
 	})
 }
+
+// Jobs starts, shows and cancels bulk jobs of the cluster.
+func (f *Fake) Jobs() jobs.Jobs { return bulk.NewManager(f.Log(), f.store.Freeze) }
 
 // Close ends the cluster. A second Close does nothing.
 func (f *Fake) Close() {

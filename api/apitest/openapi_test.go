@@ -26,7 +26,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		f := apitest.NewFake()
 		t.Cleanup(f.Close)
 		server := httptest.NewServer(server.New(f, server.Config{
-			Logger: slog.New(slog.DiscardHandler), Access: tokens{}, SignIn: desk{}, Audit: records{}, Members: two{}, Insight: f.Insight(), Snapshots: saves{},
+			Logger: slog.New(slog.DiscardHandler), Access: tokens{}, SignIn: desk{}, Audit: records{}, Members: two{}, Insight: f.Insight(), Jobs: f.Jobs(), Snapshots: saves{},
 			Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 			}),
@@ -51,6 +51,8 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		_ = res.Body.Close()
 	}
 	for _, x := range []struct{ method, path, body string }{
+		{"POST", "/v1/tasks:cancel", `{"filter":{"id_prefix":"none-"}}`}, {"POST", "/v1/tasks:retry", `{"filter":{"id_prefix":"none-"},"delay":"1h","version":"active"}`}, {"POST", "/v1/tasks:resubmit", `{"filter":{"id_prefix":"none-"}}`},
+		{"POST", "/v1/tasks:remove", `{"filter":{"id_prefix":"none-","created_from":"2026-11-28T00:00:00Z"},"dry_run":true}`}, {"POST", "/v1/tasks:remove", `{}`}, {"GET", "/v1/jobs", ""}, {"GET", "/v1/jobs/1", ""}, {"POST", "/v1/jobs/1/cancel", ""},
 		{"GET", "/v1/tokens?limit=2", ""}, {"GET", "/v1/tokens/ci", ""}, {"GET", "/v1/self", ""}, {"DELETE", "/v1/tokens/ci", ""},
 		{"POST", "/v1/tokens", `{"name":"ci","roles":["read"],"ttl":"1h"}`}, {"POST", "/v1/tokens/ci/rotate", `{"overlap":"1h"}`},
 		{"POST", "/v1/tokens:disable-root", ""}, {"GET", "/v1/tokens/CI", ""}, {"GET", "/v1/tokens/gone", ""},

@@ -23,6 +23,7 @@ import (
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/jobs"
 	"github.com/taskrt/taskrt/api/membership"
 	"github.com/taskrt/taskrt/api/server/admission"
 	"github.com/taskrt/taskrt/api/server/pages"
@@ -62,6 +63,8 @@ type Config struct {
 	Audit auth.Audit
 	// Members changes the members of the cluster. Default: nobody does.
 	Members membership.Members
+	// Jobs serves bulk jobs. Default: there are none.
+	Jobs jobs.Jobs
 	// Insight serves /v1/failures and /v1/tasks/{id}/why. Default: there is none.
 	Insight insight.Insight
 	// Snapshots saves backups of the cluster. Default: nobody does.

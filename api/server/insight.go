@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/task/access"
@@ -29,17 +28,6 @@ func insightRoutes() []route {
 	}}
 }
 
-// explain answers what call returns.
-func explain(h *handler, w http.ResponseWriter, r *request, call func(context.Context, insight.Insight) (any, error)) error {
-	if err := r.query.done(); err != nil {
-		return err
-	}
-	if h.config.Insight == nil {
-		return api.NewError(api.CodeNotFound, "this server explains nothing")
-	}
-	return h.reply(w, r, func(ctx context.Context) (any, error) { return call(ctx, h.config.Insight) })
-}
-
 // listFailures is GET /v1/failures.
 func listFailures(h *handler, w http.ResponseWriter, r *request) error {
 	q := r.query
@@ -47,11 +35,11 @@ func listFailures(h *handler, w http.ResponseWriter, r *request) error {
 	if q.values.Has("limit") && req.Limit == 0 {
 		req.Limit = -1 // so that Check refuses it
 	}
-	return explain(h, w, r, func(ctx context.Context, x insight.Insight) (any, error) { return x.Failures(ctx, req) })
+	return ask(h, w, r, h.config.Insight, func(ctx context.Context, x insight.Insight) (any, error) { return x.Failures(ctx, req) })
 }
 
 // whyTask is GET /v1/tasks/{id}/why.
 func whyTask(h *handler, w http.ResponseWriter, r *request) error {
 	ns, id := taskPath(r, r.query)
-	return explain(h, w, r, func(ctx context.Context, x insight.Insight) (any, error) { return x.Why(ctx, ns, id) })
+	return ask(h, w, r, h.config.Insight, func(ctx context.Context, x insight.Insight) (any, error) { return x.Why(ctx, ns, id) })
 }

@@ -34,28 +34,11 @@ func memberRoutes() []route {
 	return routes
 }
 
-// withMembers reads the body of a request about members, and answers what call returns.
-func withMembers[Q any](h *handler, w http.ResponseWriter, r *request, call func(context.Context, membership.Members, Q) (any, error)) error {
-	if err := r.query.done(); err != nil {
-		return err
-	}
-	if h.config.Members == nil {
-		return api.NewError(api.CodeNotFound, "this server has no members to change")
-	}
-	var q Q
-	release, err := h.readObject(w, r, &q, true)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return h.reply(w, r, func(ctx context.Context) (any, error) { return call(ctx, h.config.Members, q) })
-}
-
 // changeMember is POST /v1/cluster/members/{id}/approve and the like.
 func changeMember(a membership.Action) action {
 	return func(h *handler, w http.ResponseWriter, r *request) error {
 		id := r.PathValue("id")
-		return withMembers(h, w, r, func(ctx context.Context, m membership.Members, q membership.MemberRequest) (any, error) {
+		return askWith(h, w, r, h.config.Members, func(ctx context.Context, m membership.Members, q membership.MemberRequest) (any, error) {
 			return m.Change(ctx, id, a, q)
 		})
 	}
@@ -63,7 +46,7 @@ func changeMember(a membership.Action) action {
 
 // transferLeadership is POST /v1/cluster/transfer.
 func transferLeadership(h *handler, w http.ResponseWriter, r *request) error {
-	return withMembers(h, w, r, func(ctx context.Context, m membership.Members, q membership.LeaderRequest) (any, error) {
+	return askWith(h, w, r, h.config.Members, func(ctx context.Context, m membership.Members, q membership.LeaderRequest) (any, error) {
 		return m.Transfer(ctx, q)
 	})
 }

@@ -68,6 +68,9 @@ var rights = map[string]string{
 	"listIssuers": "everything admin", "putIssuer": "everything admin", "removeIssuer": "everything admin",
 	"audit": "everything admin",
 
+	"cancelTasks": "namespace submit operate", "retryTasks": "namespace submit operate", "resubmitTasks": "namespace submit operate", "removeTasks": "namespace submit operate",
+	"listJobs": "token", "getJob": "token", "cancelJob": "token",
+
 	"approveMember": "everything admin", "demoteMember": "everything admin", "removeMember": "everything admin",
 	"transferLeadership": "everything admin",
 	"saveSnapshot":       "everything admin", "listHolds": "everything read", "beginBackup": "everything admin",
@@ -173,7 +176,7 @@ func TestRights(t *testing.T) {
 }
 
 // bodyNames are the routes whose body may name the namespace.
-var bodyNames = map[string]bool{"submit": true, "startOperation": true, "txn": true, "finishMany": true, "waitTasks": true}
+var bodyNames = map[string]bool{"submit": true, "startOperation": true, "txn": true, "finishMany": true, "waitTasks": true, "cancelTasks": true, "retryTasks": true, "resubmitTasks": true, "removeTasks": true}
 
 // place is where a route is.
 type place struct{ method, path string }

@@ -38,25 +38,10 @@ func snapshotRoutes() []route {
 	}
 }
 
-// snapshots returns what saves backups.
-func (h *handler) snapshots(r *request) (snapshot.Snapshots, error) {
-	if err := r.query.done(); err != nil {
-		return nil, err
-	}
-	if h.config.Snapshots == nil {
-		return nil, api.NewError(api.CodeNotFound, "this server saves no backups")
-	}
-	return h.config.Snapshots, nil
-}
-
 // ofSnapshots asks what saves backups.
-func ofSnapshots(ask func(context.Context, snapshot.Snapshots) (any, error)) func(*handler, http.ResponseWriter, *request) error {
+func ofSnapshots(call func(context.Context, snapshot.Snapshots) (any, error)) action {
 	return func(h *handler, w http.ResponseWriter, r *request) error {
-		s, err := h.snapshots(r)
-		if err == nil {
-			err = h.reply(w, r, func(ctx context.Context) (any, error) { return ask(ctx, s) })
-		}
-		return err
+		return ask(h, w, r, h.config.Snapshots, call)
 	}
 }
 
@@ -65,11 +50,13 @@ func (h *handler) saveSnapshot(w http.ResponseWriter, r *request) error {
 	req := snapshot.SaveRequest{
 		WithoutBlobs: r.query.flag("without_blobs"), AllowMissing: r.query.flag("allow_missing"), Rate: int64(min(r.query.number("rate"), snapshot.MaxRate+1)),
 	}
-	s, err := h.snapshots(r)
-	if err == nil {
-		err = req.Check()
+	if err := r.query.done(); err != nil {
+		return err
 	}
-	if err != nil {
+	if h.config.Snapshots == nil {
+		return api.NewError(api.CodeNotFound, "this server saves no backups")
+	}
+	if err := req.Check(); err != nil {
 		return err
 	}
 	head(w, codec.BytesMedia)
@@ -80,7 +67,7 @@ func (h *handler) saveSnapshot(w http.ResponseWriter, r *request) error {
 	}
 	ctx, cancel := h.untilStopping(r.Context())
 	defer cancel()
-	from, err := s.Save(ctx, req)
+	from, err := h.config.Snapshots.Save(ctx, req)
 	if err != nil {
 		return err
 	}

@@ -362,7 +362,7 @@ func (s *site) staleInBulk(t *testing.T, l leases) {
 // refusal is a problem with a code. A request that is refused by its form is not in the log.
 func TestFuzzedRequests(t *testing.T) {
 	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
-		s := &site{c: c, handler: server.New(c.Node(0), server.Config{Insight: c.Node(0).Insight()})}
+		s := &site{c: c, handler: server.New(c.Node(0), server.Config{Insight: c.Node(0).Insight(), Jobs: c.Node(0).Jobs()})}
 		putExternal(t, c, 0, "ext", `{"kind":"external","lease":"1h"}`)
 		c.pushOperations()
 		h, err := apitest.NewHostile(s.send("GET", "/openapi.json", nil, http.Header{}).Body.Bytes(), 1)

@@ -54,6 +54,8 @@ type Config struct {
 	Maintenance maintain.Config
 	// Backups returns the commands that set up scheduled backups, none if that is done. nil: this node makes none.
 	Backups func(*task.Machine) ([]task.Command, error)
+	// Beside are run in each term, until it ends.
+	Beside []func(ctx context.Context)
 	// Progress is told of progress that is not in the log yet. It must not block.
 	Progress func([]watch.Live)
 	// Children makes the submits of the children of a success, or says which child cannot be submitted (SPEC B6).

@@ -29,6 +29,9 @@ func newTerm(h *Hub, number uint64) *term {
 	t.wg.Go(func() { t.sessions.run(ctx) })
 	t.wg.Go(t.loop.run)
 	t.wg.Go(t.seed)
+	for _, f := range h.cfg.Beside {
+		t.wg.Go(func() { f(ctx) })
+	}
 	h.cfg.Store.Accompany(t.loop.express.accompany)
 	return t
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/insight"
+	"github.com/taskrt/taskrt/api/jobs"
 	"github.com/taskrt/taskrt/node/access"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
@@ -29,6 +30,9 @@ func Guard(g *access.Gate, s api.Service, l Log) api.Service { return g.Guard(s,
 func GuardInsight(g *access.Gate, x insight.Insight, l Log) insight.Insight {
 	return g.GuardInsight(x, looks(l))
 }
+
+// GuardJobs is Guard for Jobs.
+func GuardJobs(g *access.Gate, x jobs.Jobs, l Log) jobs.Jobs { return g.GuardJobs(x, looks(l)) }
 
 func looks(l Log) access.Looks {
 	return access.Looks{

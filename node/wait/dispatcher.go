@@ -41,6 +41,7 @@ type Told struct {
 	Removed func(task.Key) // of every removed task
 	Tokens  func()         // that an access token has changed or ended, or the switch of the root token
 	Audit   func()         // that there is a record of a change, or of refusals (SPEC A8)
+	Jobs    func()         // that a bulk job has changed (SPEC Q3)
 }
 
 // gatherEntries is the most log entries whose events are dispatched together.
@@ -125,6 +126,8 @@ func (d *Dispatcher) dispatch(e *task.Event) {
 		d.tokens()
 	case task.AuditNoted:
 		d.audit()
+	case task.JobChanged:
+		d.jobs()
 	}
 	d.operations.dispatch(e)
 	if e.Task == nil || e.Kind != task.TaskChanged && e.Kind != task.TaskRemoved {
@@ -158,10 +161,17 @@ func (d *Dispatcher) audit() {
 	}
 }
 
+func (d *Dispatcher) jobs() {
+	if d.told.Jobs != nil {
+		d.told.Jobs()
+	}
+}
+
 // recheck shows the present state to every waiter, because events may be missed before a subscription begins.
 func (d *Dispatcher) recheck() {
 	d.tokens()
 	d.audit()
+	d.jobs()
 	d.operations.recheck(d.local)
 	var ws []*Waiter
 	d.mu.Lock()

@@ -20,7 +20,7 @@ var tags = []Tag{
 var areas = []struct{ prefix, suffix, tag string }{
 	{"/v1/behaviors/", "/accept", "external"},
 	{"/v1/tasks/", "/heartbeat", "external"}, {"/v1/tasks/", "/finish", "external"}, {"/v1/tasks/", "/snooze", "external"}, {"/v1/tasks:finish", "", "external"},
-	{"/v1/tasks", "", "tasks"}, {"/v1/txn", "", "tasks"}, {"/v1/events", "", "tasks"}, {"/v1/failures", "", "tasks"},
+	{"/v1/tasks", "", "tasks"}, {"/v1/txn", "", "tasks"}, {"/v1/events", "", "tasks"}, {"/v1/failures", "", "tasks"}, {"/v1/jobs", "", "tasks"},
 	{"/v1/operations", "", "operations"},
 	{"/v1/modules", "", "behaviors"}, {"/v1/behaviors", "", "behaviors"},
 	{"/v1/blobs", "", "blobs"},

@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/jobs"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/roster"
@@ -39,6 +41,8 @@ var enums = []Enum{
 		"NodeRole", "What a node is in its cluster.",
 		[]string{"leader", "follower", "candidate", "nonvoter", "joining", "stopped", "unreachable", "removed"}, []string{"Node.Role"},
 	},
+	{"JobAction", "What a bulk job does with each task.", []string{"cancel", "retry", "resubmit", "remove"}, []string{"Job.Action"}},
+	{"JobStatus", "The status of a bulk job.", []string{jobs.Selecting, jobs.Running, jobs.Success, jobs.Cancelled, jobs.Failed}, []string{"Job.Status"}},
 	{"NodeVote", "Whether a node may vote.", []string{roster.Newcomer.String(), roster.Voter.String(), roster.Held.String()}, []string{"Node.Vote"}},
 	{"BehaviorKind", "Who runs the tasks of a behavior.", []string{"wasm", "external"}, []string{"Behavior.Kind"}},
 	{"WorkerKind", "What a worker is.", []string{"session", "external"}, []string{"Worker.Kind"}},

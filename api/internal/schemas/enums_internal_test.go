@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/jobs"
 )
 
 // source is where the constants of an enumeration stand: those of a type, or those whose names begin in a way.
@@ -108,7 +109,7 @@ func TestEnumeratedFields(t *testing.T) {
 	s := New()
 	for _, v := range []any{
 		codec.TaskAnswer{}, codec.OperationAnswer{}, codec.NamespaceAnswer{}, api.SubmitReply{}, api.Error{}, auth.Token{}, auth.CreateTokenRequest{},
-		auth.Issuer{}, api.SubmitRequest{}, codec.MaintenanceRunAnswer{}, api.Cluster{}, codec.BehaviorAnswer{}, api.Behavior{}, api.WaitRequest{}, api.ExternalBehavior{},
+		auth.Issuer{}, api.SubmitRequest{}, codec.MaintenanceRunAnswer{}, api.Cluster{}, codec.BehaviorAnswer{}, api.Behavior{}, api.WaitRequest{}, api.ExternalBehavior{}, jobs.JobReply{},
 	} {
 		s.Of(v, false)
 	}

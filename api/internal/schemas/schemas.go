@@ -15,10 +15,12 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/jobs"
 	"github.com/taskrt/taskrt/api/membership"
 	"github.com/taskrt/taskrt/api/snapshot"
 )
@@ -270,7 +272,7 @@ var specRule = regexp.MustCompile(`\s*\(SPEC [^)]*\)`)
 // comments returns the comment of each type and field of the sources.
 func comments() map[string]string {
 	all := map[string]string{}
-	for _, sources := range []embed.FS{api.Sources, auth.Sources, insight.Sources, membership.Sources, snapshot.Sources, codec.Sources} {
+	for _, sources := range []embed.FS{api.Sources, auth.Sources, insight.Sources, jobs.Sources, membership.Sources, snapshot.Sources, codec.Sources} {
 		files, err := sources.ReadDir(".")
 		if err != nil {
 			panic(err) // cannot happen: the file is embedded

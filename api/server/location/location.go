@@ -8,6 +8,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/jobs"
 )
 
 // Header is the header.
@@ -30,6 +31,10 @@ func of(answer any) string {
 		return in(v.Operation.Namespace, "operations", v.Operation.ID)
 	case codec.NamespaceAnswer:
 		return in("", "namespaces", v.Namespace.Name)
+	case *jobs.JobReply:
+		if v.Job != nil {
+			return in("", "jobs", v.Job.ID)
+		}
 	case *auth.CreatedToken:
 		return in("", "tokens", v.Name)
 	}
