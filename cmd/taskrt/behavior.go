@@ -90,7 +90,7 @@ func readPolicy(c *cli.Context, stdin io.Reader) ([]byte, error) {
 	if file != "-" {
 		from = "@" + file
 	}
-	policy, err := readText(c, "FILE", from, stdin, api.MaxBody)
+	policy, err := input.Of(c, "FILE", from, stdin, api.MaxBody)
 	if err != nil {
 		return nil, err
 	}

@@ -3,15 +3,16 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/api/jobs"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
 func (p *program) cancelCommand() *cli.Command {
 	return &cli.Command{
-		Name: "cancel", Usage: "end a task as CANCELLED; one that runs is told to stop, then killed", ArgsUsage: "ID", Category: "tasks",
-		Flags: clientFlags(),
-		Action: p.client(func(c *cli.Context, cl *client) error {
+		Name: "cancel", Usage: "end a task as CANCELLED; one that runs is told to stop, then killed", ArgsUsage: "[ID]", Category: "tasks",
+		Flags: clientFlags(append(massFlags("cancel"), keyFlag())...),
+		Action: p.client(many(jobs.Cancel, func(c *cli.Context, cl *client) error {
 			reply, err := cl.Cancel(cl.ctx, cl.namespace, c.Args().First())
 			if err != nil {
 				return err
@@ -23,6 +24,6 @@ func (p *program) cancelCommand() *cli.Command {
 					w.Printf("done: %s\n", show.State(reply.Task))
 				}
 			})
-		}),
+		})),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/taskrt/taskrt/api/auth"
 	apiclient "github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/login"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
@@ -45,7 +46,7 @@ func signIn(c *cli.Context, cl *client) error {
 	drawn, desk := trust.DrawToken(), apiclient.NewSignIn(cl.Client)
 	r := auth.SignInRequest{Issuer: c.String("issuer"), Hash: drawn.HashText()}
 	if jwt := c.String("jwt"); jwt != "" {
-		text, err := readText(c, "--jwt", jwt, cl.stdin, auth.MaxJWT+2) // and the end of its line
+		text, err := input.Of(c, "--jwt", jwt, cl.stdin, auth.MaxJWT+2) // and the end of its line
 		if err != nil {
 			return err
 		}

@@ -92,7 +92,7 @@ func (p *program) app() *cli.App {
 			p.devCommand(), p.serverCommand(), p.workerCommand(), p.newCommand(), p.runCommand(),
 			p.pushCommand(), p.behaviorCommand(),
 			p.submitCommand(), p.getCommand(), p.listCommand(), failuresCommand(p), whyCommand(p), topCommand(p), p.waitCommand(), p.watchCommand(),
-			p.cancelCommand(), p.retryCommand(), p.resubmitCommand(), p.rmCommand(), p.logsCommand(),
+			p.cancelCommand(), p.retryCommand(), p.resubmitCommand(), p.rmCommand(), jobCommand(p), p.logsCommand(),
 			p.blobCommand(),
 			p.opCommand(),
 			p.namespaceCommand(), p.maintenanceCommand(), p.clusterCommand(), snapshotCommand(p), secretCommand(p), tokenCommand(p), auditCommand(p), contextCommand(p), loginCommand(p), logoutCommand(p), oidcCommand(p), p.benchCommand(), explainCommand(p), complete.Command(p.stdout), p.versionCommand(),

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
@@ -80,7 +81,7 @@ func opStart(c *cli.Context, cl *client) error {
 	if r.Partitions, err = readPartitions(c, cl.stdin); err != nil {
 		return err
 	}
-	if r.Arg, err = readJSON(c, "arg", cl.stdin, api.MaxBody); err != nil {
+	if r.Arg, err = input.JSON(c, "arg", cl.stdin, api.MaxBody); err != nil {
 		return err
 	}
 	if r.Priority, r.Labels, err = marksOf(c); err != nil {
@@ -106,7 +107,7 @@ func readPartitions(c *cli.Context, stdin io.Reader) (p api.Partitions, err erro
 		names := splitList(s)
 		return api.Partitions{Count: int64(len(names)), Names: names}, nil
 	}
-	text, err := readJSON(c, "partitions", stdin, api.MaxBody)
+	text, err := input.JSON(c, "partitions", stdin, api.MaxBody)
 	if err != nil {
 		return p, err
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/jobs"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
@@ -11,13 +12,13 @@ import (
 func (p *program) retryCommand() *cli.Command {
 	const cmd = "retry"
 	return &cli.Command{
-		Name: cmd, Usage: "run a task again that has failed, on the version it is pinned to or another one", ArgsUsage: "ID", Category: "tasks",
-		Flags: clientFlags(append(whenFlags(cmd, "start"),
+		Name: cmd, Usage: "run a task again that has failed, on the version it is pinned to or another one", ArgsUsage: "[ID]", Category: "tasks",
+		Flags: clientFlags(append(append(whenFlags(cmd, "start"), massFlags(cmd)...),
 			stringFlag(cmd, "version", "", "active, or a kept version of its behavior; without it the task keeps its own"),
 			boolFlag(cmd, "keep-checkpoint", "with another --version: let it go on from the old one's checkpoint"),
 			keyFlag(),
 		)...),
-		Action: p.client(retry),
+		Action: p.client(many(jobs.Retry, retry)),
 	}
 }
 
@@ -48,12 +49,12 @@ func retry(c *cli.Context, cl *client) error {
 func (p *program) resubmitCommand() *cli.Command {
 	const cmd = "resubmit"
 	return &cli.Command{
-		Name: cmd, Usage: "make a task due again, whatever its state, with new params if given", ArgsUsage: "ID", Category: "tasks",
-		Flags: clientFlags(append(whenFlags(cmd, "start"),
+		Name: cmd, Usage: "make a task due again, whatever its state, with new params if given", ArgsUsage: "[ID]", Category: "tasks",
+		Flags: clientFlags(append(append(whenFlags(cmd, "start"), massFlags(cmd)...),
 			paramsFlag(cmd), paramsBytesFlag(cmd),
 			keyFlag(),
 		)...),
-		Action: p.client(resubmit),
+		Action: p.client(many(jobs.Resubmit, resubmit)),
 	}
 }
 

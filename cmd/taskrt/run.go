@@ -16,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/children"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/local"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/manifest"
@@ -54,7 +55,7 @@ func (p *program) runModule(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	text, raw, err := readParams(c, p.stdin)
+	text, raw, err := input.Params(c, p.stdin)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/insight"
+	"github.com/taskrt/taskrt/api/jobs"
 )
 
 // hostile is text that a terminal obeys, or that hides what it says; JSON can carry it.
@@ -86,6 +87,8 @@ func TestNoCommandObeysTheText(t *testing.T) {
 		"get one":                       body{"task": finished()},
 		"list":                          filled[api.ListReply](),
 		"failures":                      filled[insight.FailuresReply](),
+		"job list":                      filled[jobs.JobList](),
+		"job get 7":                     filled[jobs.JobReply](),
 		"why one":                       filled[insight.WhyReply](),
 		"wait one":                      body{"task": named},
 		"wait one two":                  body{"tasks": []any{finished(), nil}},

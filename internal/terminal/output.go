@@ -162,9 +162,9 @@ func (o *Output) EndStatus() { o.Status("") }
 // barWidth is how many characters a bar has.
 const barWidth = 20
 
-// Bar draws 0 ≤ done ≤ total, total > 0.
+// Bar draws 0 ≤ done ≤ total; of a total that is not known yet, which is 0, nothing is done.
 func Bar(done, total int64) string {
-	share := float64(done) / float64(total)
+	share := float64(done) / float64(max(total, 1))
 	full := int(share * barWidth)
 	return fmt.Sprintf("[%s%s] %d %%", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), int(100*share))
 }

@@ -152,6 +152,9 @@ func TestStatus(t *testing.T) {
 }
 
 func TestBar(t *testing.T) {
+	if got := terminal.Bar(0, 0); got != "["+strings.Repeat(".", 20)+"] 0 %" {
+		t.Errorf("of nothing: %s", got)
+	}
 	for want, at := range map[string][2]int64{
 		"[....................] 0 %": {0, 4}, "[#####...............] 25 %": {1, 4}, "[####################] 100 %": {1 << 62, 1 << 62},
 	} {

@@ -48,6 +48,15 @@ func Flags(k Kit, cmd string) []cli.Flag {
 	return flags
 }
 
+// Names are the names of the flags.
+func Names() []string {
+	names := []string{"status", "final", "behavior", "error", "label", "worker", "node", "parent", "id-prefix", "due-before", "since"}
+	for _, r := range ranges {
+		names = append(names, r[0]+"-from", r[0]+"-to")
+	}
+	return names
+}
+
 const when = " (RFC 3339, or how long ago, like 90m)"
 
 // Read reads the filters.
