@@ -62,7 +62,7 @@ func open(t *testing.T, url, place string, l look) *tab {
 		}),
 	)
 	b.as(l)
-	b.do(chromedp.Navigate(url+"/#/"+place))
+	b.do(chromedp.Navigate(url + "/#/" + place))
 	t.Cleanup(b.quiet)
 	return b
 }
