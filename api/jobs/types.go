@@ -34,6 +34,9 @@ type JobRequest struct {
 	Version        string        `json:"version,omitempty"`         // retry: the version to run, or "active"
 	KeepCheckpoint bool          `json:"keep_checkpoint,omitempty"` // retry: by another version, too
 	Delay          *api.Duration `json:"delay,omitempty"`           // retry, resubmit: due that long after the task's turn
+
+	// May says which tasks a dry run counts, by behavior and by the number of the token that created it. Nil: all.
+	May func(behavior string, creator uint64) bool `json:"-"`
 }
 
 // Job is a bulk job.

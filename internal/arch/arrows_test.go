@@ -245,7 +245,7 @@ var arrows = map[string][]string{
 	"api/insight":                    {"api"},
 	"cmd/taskrt/internal/mass":       {"internal/terminal", "api", "api/jobs", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/filters", "internal/idle"},
 	"api/jobs":                       {"api"},
-	"node/bulk":                      {"api", "api/jobs", "internal/idle", "task", "task/jobs", "task/match"},
+	"node/bulk":                      {"api", "api/jobs", "internal/idle", "task", "task/access", "task/jobs", "task/match"},
 	"node/insight":                   {"api", "api/insight", "node/query", "task", "node/lead", "task/hurdle", "task/match"},
 	"api/server/session":             {"api", "api/auth"},
 	"console":                        {"api", "api/server/pages", "api/server/session"},

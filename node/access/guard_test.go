@@ -17,6 +17,8 @@ import (
 	"github.com/taskrt/taskrt/api/apitest"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/insight"
+	"github.com/taskrt/taskrt/api/jobs"
+	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/node/access"
 	grants "github.com/taskrt/taskrt/task/access"
 )
@@ -496,6 +498,50 @@ func TestFailures(t *testing.T) {
 	auth.PrincipalOf(ctx).Grant.Namespaces = []string{"elsewhere"}
 	if _, err := guarded.Failures(ctx, insight.FailuresRequest{}); api.CodeOf(err) != "namespace_not_found" {
 		t.Error(err)
+	}
+}
+
+// TestJobs: a job is about tasks that its creator may steer, and says of no others how many there are (SPEC A5, Q3).
+func TestJobs(t *testing.T) {
+	s := newSite(t)
+	stranger := s.AddToken("stranger")
+	for _, x := range []struct {
+		id, behavior string
+		creator      uint64
+	}{{"a-mine", mine, stranger}, {"b-other", others, stranger}, {"c-own", others, caller}} {
+		ctx := auth.WithPrincipal(t.Context(), &auth.Principal{Number: x.creator})
+		if _, err := s.Submit(ctx, api.SubmitRequest{ID: x.id, Behavior: x.behavior}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	guarded := s.gate.GuardJobs(s.Jobs(), access.Looks{})
+	for _, c := range []struct{ behavior, role, want string }{
+		{mine, "operate", "1"}, {"*", "operate", "3"}, {"*", "submit", "1"}, {"no.such", "submit", "1"}, {mine, "read", "forbidden"}, {"*", "work", "forbidden"},
+	} {
+		r, err := guarded.Start(as(t, c.behavior, c.role), jobs.Cancel, jobs.JobRequest{All: true, DryRun: true})
+		got := api.CodeOf(err)
+		if err == nil {
+			got = fmt.Sprint(*r.Matches)
+		}
+		if got != c.want {
+			t.Errorf("%s of %s: %s, want %s", c.role, c.behavior, got, c.want)
+		}
+	}
+	narrow := &auth.Principal{Name: "narrow", Grant: grants.Grant{Roles: grants.Operate, Namespaces: []string{"default"}, Behaviors: []string{mine}}}
+	narrow.Number = s.AddTokenFor(narrow.Name, narrow.Grant)
+	ctx := auth.WithPrincipal(t.Context(), narrow)
+	r, err := guarded.Start(ctx, jobs.Cancel, jobs.JobRequest{All: true})
+	for err == nil && !r.Job.Ended() && idle.For(t.Context(), time.Millisecond) {
+		r, err = guarded.Job(ctx, r.Job.ID)
+	}
+	if err != nil || r.Job.Selected != 1 || r.Job.Done != 1 || r.Job.Creator != "narrow" {
+		t.Errorf("%+v %v", r, err)
+	}
+	if _, err := guarded.Job(as(t, mine, "submit"), r.Job.ID); api.CodeOf(err) != api.CodeJobNotFound {
+		t.Errorf("another's job: %v", err)
+	}
+	if _, err := guarded.Cancel(as(t, "*", "read"), r.Job.ID); api.CodeOf(err) != api.CodeForbidden {
+		t.Errorf("to cancel another's job: %v", err)
 	}
 }
 

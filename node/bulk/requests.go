@@ -53,7 +53,7 @@ func (m *Manager) Start(ctx context.Context, a jobs.Action, r jobs.JobRequest) (
 		cmd.Delay = task.Millis(time.Duration(*r.Delay).Milliseconds())
 	}
 	if r.DryRun {
-		return m.count(ctx, &cmd)
+		return m.count(ctx, &cmd, r.May)
 	}
 	res, err := m.log.Propose(ctx, cmd)
 	if err != nil {
@@ -63,7 +63,7 @@ func (m *Manager) Start(ctx context.Context, a jobs.Action, r jobs.JobRequest) (
 }
 
 // count counts the tasks that a job would be about.
-func (m *Manager) count(ctx context.Context, c *task.StartJob) (*jobs.JobReply, error) {
+func (m *Manager) count(ctx context.Context, c *task.StartJob, may func(behavior string, creator uint64) bool) (*jobs.JobReply, error) {
 	if !m.counts.TryAcquire(1) {
 		return nil, api.NewError(api.CodeOverloaded, "this node counts for %d dry runs already", counting)
 	}
@@ -81,7 +81,7 @@ func (m *Manager) count(ctx context.Context, c *task.StartJob) (*jobs.JobReply, 
 	}
 	n := int64(0)
 	x := rows.Planned(rows.Job{Namespace: c.Namespace, Spec: c.Spec})
-	if err := Select(ctx, f, x, func(uint64) error { n++; return nil }); err != nil {
+	if err := Select(ctx, f, x, may, func(uint64) error { n++; return nil }); err != nil {
 		return nil, err
 	}
 	return &jobs.JobReply{Matches: &n}, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/jobs"
 )
 
@@ -179,7 +180,7 @@ func (w *work) choose(ctx context.Context, x *task.Job) error {
 		return errors.New("bulk: the state is older than the job")
 	}
 	out := writer{put: func(data []byte) (string, error) { return w.files.Keep(ctx, data) }}
-	err = Select(ctx, f, x, func(created uint64) error {
+	err = Select(ctx, f, x, w.rights(x), func(created uint64) error {
 		if out.count == jobs.MaxTasks {
 			return &failure{"too_many_tasks", fmt.Sprintf("more than %d tasks are meant: narrow the filter", jobs.MaxTasks)}
 		}
@@ -197,14 +198,34 @@ func (w *work) choose(ctx context.Context, x *task.Job) error {
 // lookedAt is after how many records Select looks whether its caller has gone.
 const lookedAt = 1024
 
-// Select gives take the numbers of the tasks of a frozen state that a job is about.
-func Select(ctx context.Context, f *task.Frozen, x *task.Job, take func(created uint64) error) (err error) {
+// rights says what a job may change, by behavior and creator: others must not learn by it how many tasks there are. nil: everything.
+func (r *Runner) rights(x *task.Job) (may func(behavior string, creator uint64) bool) {
+	if x.By == 0 {
+		return nil
+	}
+	var grant access.Grant
+	r.store.Local(func(m *task.Machine) {
+		if t := m.Access().Numbered(x.By); t != nil {
+			grant = t.Grant
+		} else if x.By == access.Root {
+			grant = access.Everything()
+		}
+	})
+	return func(behavior string, creator uint64) bool {
+		s := access.Steer{By: x.By, Grant: grant}
+		s.Record(access.Operate, x.Namespace, behavior, creator)
+		return s.Refusal().Code == ""
+	}
+}
+
+// Select gives take the numbers of the tasks of a frozen state that a job is about, and may change.
+func Select(ctx context.Context, f *task.Frozen, x *task.Job, may func(behavior string, creator uint64) bool, take func(created uint64) error) (err error) {
 	n := 0
 	f.Records(func(r task.Record) bool {
 		t, is := r.(*task.Task)
 		if n++; n%lookedAt == 0 && ctx.Err() != nil {
 			err = ctx.Err()
-		} else if is && t.Namespace == x.Namespace && task.Matches(t, x.Filter()) {
+		} else if is && t.Namespace == x.Namespace && (may == nil || may(t.Behavior, t.Creator)) && task.Matches(t, x.Filter()) {
 			err = take(t.CreatedRev)
 		}
 		return err == nil
