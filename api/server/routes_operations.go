@@ -24,7 +24,7 @@ func operationRoutes() []route {
 			query:   []param{namespaceParam}, body: asJSON(api.StartOperationRequest{}),
 			answers: []success{{http.StatusCreated, "It runs.", asJSON(codec.OperationAnswer{})}},
 			errors: []string{
-				"namespace_not_found", "namespace_inactive", "namespace_purging", "quota_exceeded", api.CodeBehaviorNotFound, "behavior_changed",
+				"namespace_not_found", "namespace_inactive", "namespace_purging", api.CodeNamespaceReserved, "quota_exceeded", api.CodeBehaviorNotFound, "behavior_changed",
 				"not_an_operation", "operation_conflict", "already_exists", "reserved_id", "blob_gone", api.CodeInvalidParams, api.CodeParamsSchema,
 			},
 		},

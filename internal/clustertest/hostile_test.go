@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
@@ -358,6 +359,21 @@ func (s *site) staleInBulk(t *testing.T, l leases) {
 	}
 }
 
+// endJobs ends all bulk jobs, and waits until nobody works for them: they would write to the log beside the next request.
+func (s *site) endJobs(t *testing.T) {
+	x := s.c.Node(0).Jobs()
+	all, err := x.List(t.Context(), "")
+	for i := 0; err == nil && i < len(all.Jobs); i++ {
+		if !all.Jobs[i].Ended() {
+			_, err = x.Cancel(t.Context(), all.Jobs[i].ID)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
 // TestFuzzedRequests makes thousands of requests from /openapi.json: right, wrong and broken. None gets a 5xx. Each
 // refusal is a problem with a code. A request that is refused by its form is not in the log.
 func TestFuzzedRequests(t *testing.T) {
@@ -385,6 +401,9 @@ func TestFuzzedRequests(t *testing.T) {
 			statuses[w.Code]++
 			accepted[a.Operation] = accepted[a.Operation] || w.Code < 300
 			s.judge(t, a, w, digest != s.digest())
+			if w.Code == http.StatusCreated && strings.HasPrefix(a.Target, "/v1/tasks:") {
+				s.endJobs(t)
+			}
 			if t.Failed() {
 				t.Fatalf("request %d", i)
 			}
@@ -439,7 +458,8 @@ func (s *site) judge(t *testing.T, a apitest.Attack, w *httptest.ResponseRecorde
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.Code == "" || p.Detail == "" || p.Status != w.Code || w.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("no problem: %s", show())
 	}
-	if p.Code == api.CodeInvalidField && p.Field == "" || p.Code == api.CodeTooLarge && p.Limit == 0 {
+	nameless := strings.Contains(p.Detail, `unknown field ""`) // a field may have the empty name
+	if p.Code == api.CodeInvalidField && p.Field == "" && !nameless || p.Code == api.CodeTooLarge && p.Limit == 0 {
 		t.Errorf("it does not say which field, or which limit: %s", show())
 	}
 	if logged && w.Code != http.StatusConflict && w.Code != http.StatusNotFound && p.Code != "invalid_command" && p.Code != api.CodeIdempotencyMismatch {

@@ -118,7 +118,7 @@ var apiMutants = []mutant{
 		Pkg: "./node/access", Run: "TestFailures$", Why: "a token would see which behaviors fail that it may not read (A5)"},
 	{Name: "query-failures-keep-the-last", Dir: "node/query", In: "class.forget", Old: "at == c.first || at == c.last", New: "at == c.first",
 		Pkg: "./node/query", Run: "TestFailuresAreWhatIsThere$", Why: "a sample would be a task that has gone (Q2)"},
-	{Name: "query-failures-of-one-kind", Dir: "node/query", In: "FailureGroup.is", Old: "failures.Has(c.State)", New: "c.State == Retrying",
+	{Name: "query-failures-of-one-kind", Dir: "node/query", In: "FailureGroup.is", Old: "failures.Has(c.State)", New: "c.State == match.Retrying",
 		Pkg: "./api/apitest", Run: "TestFailures$", Why: "groups of final failures would have no sample (Q2)"},
 	{Name: "query-failures-forget-a-change", Dir: "node/query", In: "Index.change", Old: "x.classes.leave(from, failed)", New: "x.classes.leave(from, Place{})",
 		Pkg: "./node/query", Run: "TestFailuresAreWhatIsThere$", Why: "first and last would be of tasks that run again (Q2)"},

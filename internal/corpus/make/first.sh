@@ -164,6 +164,16 @@ if (( LEVEL >= 2 )); then
   taskrt audit > /dev/null
 fi
 
+# Bulk jobs: one that ends, and one that is ended.
+if (( LEVEL >= 3 )); then
+  for i in 1 2 3 4 5; do taskrt submit echo --id "bulk-$i" --delay 240h --label job=yes; done
+  taskrt cancel --label job=yes --yes --wait
+  taskrt retry --label job=yes --delay 240h --yes --wait
+  job=$(taskrt resubmit --label job=yes --delay 250h --rate 1 --yes -o json | grep -o '"id":"[0-9]*"' | head -1 | tr -dc 0-9)
+  taskrt job cancel "$job"
+  taskrt rm --id-prefix bulk-5 --yes --wait
+fi
+
 # Members, and the first backups. A newcomer is approved, demoted and removed.
 if (( LEVEL >= 3 )); then
   taskrt server --id n2 --dir n2 --http 127.0.0.1:0 --raft 127.0.0.1:0 --join "$RAFT" --worker none --cluster-secret "$SECRET" > n2.out 2>&1 &
