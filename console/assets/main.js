@@ -15,6 +15,7 @@ import { Workers } from './pages/workers.js';
 import { Cluster } from './pages/cluster.js';
 import { Submit } from './pages/submit.js';
 import { Operations } from './pages/operations.js';
+import { Jobs } from './pages/jobs.js';
 import { Operation } from './pages/operation.js';
 import { Namespaces } from './pages/namespaces.js';
 import { Maintenance, Backups } from './pages/upkeep.js';
@@ -23,7 +24,7 @@ import { Tokens, Audit } from './pages/access.js';
 /** Pages by the beginning of their path: the list, and one of its entries. */
 const pages = new Map([
   ['tasks', [Tasks, Task]], ['failures', [Failures]], ['behaviors', [Behaviors, Behavior]], ['workers', [Workers]], ['cluster', [Cluster]],
-  ['operations', [Operations, Operation]], ['submit', [Submit]], ['namespaces', [Namespaces]], ['maintenance', [Maintenance]], ['backups', [Backups]], ['tokens', [Tokens]], ['audit', [Audit]],
+  ['operations', [Operations, Operation]], ['submit', [Submit]], ['jobs', [Jobs]], ['namespaces', [Namespaces]], ['maintenance', [Maintenance]], ['backups', [Backups]], ['tokens', [Tokens]], ['audit', [Audit]],
 ]);
 
 function App() {

@@ -5,6 +5,7 @@ import { useLoad } from '../core/load.js';
 import { follow } from '../core/events.js';
 import { length, now, useTick } from '../core/clock.js';
 import { Filters, apiQuery, isFiltered } from '../parts/filters.js';
+import { Bulk } from '../parts/bulk.js';
 import { Views } from '../parts/views.js';
 import { Text } from '../parts/text.js';
 import { Badge, Empty, Failed, Head, Loading, When, count, statusOf } from '../parts/ui.js';
@@ -35,7 +36,7 @@ export function Tasks({ route }) {
     goQuery(q);
   };
   const tasks = list.data?.tasks || [];
-  return html`<${Head} title="Tasks" sub=${html`<${Total} counted=${counted} /><${Live} state=${live} cursor=${cursor} />`}><${Views} query=${query} open=${change} /></${Head}>
+  return html`<${Head} title="Tasks" sub=${html`<${Total} counted=${counted} /><${Live} state=${live} cursor=${cursor} />`}><${Bulk} route=${route} /><${Views} query=${query} open=${change} /></${Head}>
     <${Filters} query=${query} change=${change} />
     ${list.error && html`<${Failed} error=${list.error} retry=${list.reload} />`}
     ${!list.data && list.loading && html`<${Loading} />`}

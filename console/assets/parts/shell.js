@@ -10,7 +10,7 @@ import { count } from './ui.js';
 
 /** The pages of the menu: [path, name, needs, everywhere]. */
 const menu = [
-  ['Work', [['tasks', 'Tasks', ['read', 'submit']], ['failures', 'Failures', ['read']], ['operations', 'Operations', ['read', 'submit']], ['behaviors', 'Behaviors', ['read', 'submit', 'deploy', 'operate', 'work']], ['submit', 'Submit', ['submit']]]],
+  ['Work', [['tasks', 'Tasks', ['read', 'submit']], ['failures', 'Failures', ['read']], ['jobs', 'Jobs', ['operate', 'submit', 'read']], ['operations', 'Operations', ['read', 'submit']], ['behaviors', 'Behaviors', ['read', 'submit', 'deploy', 'operate', 'work']], ['submit', 'Submit', ['submit']]]],
   ['Cluster', [['workers', 'Workers', ['read'], true], ['cluster', 'Nodes', ['read'], true], ['namespaces', 'Namespaces', []], ['maintenance', 'Maintenance', ['read'], true], ['backups', 'Backups', ['admin'], true]]],
   ['Access', [['tokens', 'Tokens', ['admin']], ['audit', 'Audit', ['admin'], true]]],
 ];

@@ -11,7 +11,7 @@ export function statusOf(t) {
 }
 
 const words = {
-  CREATED: 'waiting', RUNNING: 'running', SUCCESS: 'success', FAILURE: 'failure', DEAD: 'dead', RETRYING: 'retrying', REPEATING: 'repeats', COMPLETING: 'completing', WAITING: 'waiting',
+  CREATED: 'waiting', RUNNING: 'running', SUCCESS: 'success', FAILURE: 'failure', DEAD: 'dead', RETRYING: 'retrying', REPEATING: 'repeats', COMPLETING: 'completing', WAITING: 'waiting', SELECTING: 'selecting', CANCELLED: 'ended',
 };
 
 export function Badge({ status, title }) {
