@@ -251,8 +251,8 @@ func (w *work) step(ctx context.Context, x *task.Job) error {
 	return nil
 }
 
-// stepsPerSecond is how many entries a job makes at least, if its rate allows: small ones disturb others less.
-const stepsPerSecond = 20
+// stepsPerSecond is how many entries a job makes at least, if its rate allows: at the default rate one takes the machine 0.3 to 0.4 ms.
+const stepsPerSecond = 40
 
 // numbers returns the numbers from the job's place on, as far as its blob goes.
 func (w *work) numbers(ctx context.Context, x *task.Job) ([]uint64, error) {
