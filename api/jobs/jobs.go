@@ -118,9 +118,14 @@ func (r *JobRequest) Check(a Action) error {
 func Number(id string) (uint64, error) {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil || n == 0 {
-		return 0, api.NewError(api.CodeJobNotFound, "there is no bulk job %.40q", id)
+		return 0, NotFound(id)
 	}
 	return n, nil
+}
+
+// NotFound is the answer for a job that is not there, and for one that the caller may not see.
+func NotFound(id string) error {
+	return api.NewError(api.CodeJobNotFound, "there is no bulk job %.40s, or it ended long ago", id)
 }
 
 // Jobs starts, shows and cancels bulk jobs.

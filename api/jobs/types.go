@@ -78,7 +78,7 @@ type JobReply struct {
 	Matches *int64 `json:"matches,omitempty"`
 }
 
-// JobList lists jobs, the newest first: all that are under way, and the last 50 that have ended.
+// JobList lists jobs, the newest first: all that are under way, and of those that have ended the 50 that began last.
 type JobList struct {
 	Jobs []Job `json:"jobs"`
 }

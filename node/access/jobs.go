@@ -56,7 +56,7 @@ func (x bulk) List(ctx context.Context, namespace string) (*jobs.JobList, error)
 func (x bulk) Job(ctx context.Context, id string) (*jobs.JobReply, error) {
 	reply, err := x.to.Job(ctx, id)
 	if err == nil && !sees(auth.PrincipalOf(ctx), reply.Job) {
-		return nil, api.NewError(api.CodeJobNotFound, "there is no bulk job %.40s, or it ended long ago", id)
+		return nil, jobs.NotFound(id)
 	}
 	return reply, err
 }

@@ -3,14 +3,15 @@ package bulk
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/jobs"
+	"github.com/taskrt/taskrt/node/query"
 	"github.com/taskrt/taskrt/task"
 	rows "github.com/taskrt/taskrt/task/jobs"
 	"github.com/taskrt/taskrt/task/match"
@@ -73,7 +74,7 @@ func (m *Manager) count(ctx context.Context, c *task.StartJob, may func(behavior
 		return nil, err
 	}
 	if missing {
-		return nil, api.FieldError("namespace_not_found", "namespace", "no namespace has this name")
+		return nil, api.UnknownNamespace(c.Namespace)
 	}
 	f, err := m.freeze(ctx)
 	if err != nil {
@@ -96,16 +97,19 @@ func (m *Manager) after(ctx context.Context, index, number uint64) (*jobs.JobRep
 }
 
 func (m *Manager) show(ctx context.Context, number uint64) (*jobs.JobReply, error) {
-	all, err := m.List(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	for i := range all.Jobs {
-		if all.Jobs[i].ID == strconv.FormatUint(number, 10) {
-			return &jobs.JobReply{Job: &all.Jobs[i]}, nil
+	var reply *jobs.JobReply
+	err := m.log.Read(ctx, func(m *task.Machine) bool {
+		for _, x := range task.Jobs(m) {
+			if x.Number == number {
+				reply = &jobs.JobReply{Job: new(viewOf(m, x))}
+			}
 		}
+		return false
+	})
+	if err == nil && reply == nil {
+		err = jobs.NotFound(strconv.FormatUint(number, 10))
 	}
-	return nil, api.NewError(api.CodeJobNotFound, "there is no bulk job %d, or it ended long ago", number)
+	return reply, err
 }
 
 // List implements jobs.Jobs.
@@ -113,9 +117,9 @@ func (m *Manager) List(ctx context.Context, namespace string) (*jobs.JobList, er
 	reply := &jobs.JobList{}
 	err := m.log.Read(ctx, func(m *task.Machine) bool {
 		reply.Jobs = []jobs.Job{}
-		for _, x := range task.Jobs(m) {
+		for _, x := range slices.Backward(task.Jobs(m)) {
 			if namespace == "" || x.Namespace == namespace {
-				reply.Jobs = append([]jobs.Job{viewOf(m, x)}, reply.Jobs...)
+				reply.Jobs = append(reply.Jobs, viewOf(m, x))
 			}
 		}
 		return false
@@ -147,26 +151,9 @@ func (m *Manager) Cancel(ctx context.Context, id string) (*jobs.JobReply, error)
 
 // specOf returns the filter of a request, which has passed its Check, as the log keeps it.
 func specOf(r *jobs.JobRequest) []byte {
-	f := &r.Filter
-	s := match.Spec{
-		Statuses: f.Status, Final: f.Final, Behaviors: f.Behavior, Codes: f.Error, Worker: f.Worker, Node: f.Node, Parent: f.Parent, IDPrefix: f.IDPrefix,
-		Created: match.Range{From: millis(f.CreatedFrom), To: millis(f.CreatedTo)}, Started: match.Range{From: millis(f.StartedFrom), To: millis(f.StartedTo)},
-		Finished: match.Range{From: millis(f.FinishedFrom), To: millis(f.FinishedTo)}, DueBefore: millis(f.DueBefore),
-	}
-	for _, l := range f.Label {
-		name, value, _ := strings.Cut(l, "=")
-		s.Labels = append(s.Labels, match.Label{Name: name, Value: value})
-	}
-	b, _ := json.Marshal(s) // texts, numbers and booleans: it cannot fail
+	list := r.Filter.List(r.Namespace)
+	b, _ := json.Marshal(query.SpecOf(&list)) // texts, numbers and booleans: it cannot fail
 	return b
-}
-
-// millis returns a time; 0: none is given. Times before 1970 are the beginning.
-func millis(t *api.Time) int64 {
-	if t == nil {
-		return 0
-	}
-	return max(t.UnixMilli(), 1)
 }
 
 var statuses = map[rows.State]string{

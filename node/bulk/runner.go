@@ -46,7 +46,7 @@ func NewRunner(s Store, f Files, l *slog.Logger) *Runner {
 const (
 	pause    = 100 * time.Millisecond // before what failed, or had no effect, is done again
 	maxPause = 5 * time.Second
-	patience = 2 * time.Minute // for a blob that nobody has
+	maxTries = 24 // to read a blob that nobody has: about two minutes
 )
 
 // Wake says that jobs have changed. It never blocks.
@@ -165,9 +165,9 @@ func (r *Runner) propose(ctx context.Context, c task.Command) (task.Result, erro
 // work is what one goroutine knows of its job.
 type work struct {
 	*Runner
-	at     int      // which blob is read
-	read   []uint64 // its numbers
-	lacked time.Duration
+	at    int      // which blob is read
+	read  []uint64 // its numbers
+	tries int      // that have failed to read it
 }
 
 // choose selects the tasks of a job of one frozen state.
@@ -263,12 +263,12 @@ func (w *work) numbers(ctx context.Context, x *task.Job) ([]uint64, error) {
 			w.read, err = numbers(data)
 		}
 		if w.at = at; err != nil {
-			if w.lacked += maxPause; w.lacked > patience {
+			if w.tries++; w.tries > maxTries {
 				return nil, &failure{"blob_gone", "no member has a part of what was selected: " + x.Blobs[at]}
 			}
 			return nil, err
 		}
-		w.lacked = 0
+		w.tries = 0
 	}
 	if from := x.Position % jobs.PerBlob; from < int64(len(w.read)) {
 		return w.read[from:], nil

@@ -244,7 +244,7 @@ func (x Insight) name(ctx context.Context, k task.Key, r *insight.WhyReply) erro
 			return len(ts)
 		})
 		if err != nil {
-			return api.NewError(api.CodeNotReady, "it took too long to look for tasks on this node; ask another, or try again")
+			return query.TooLong()
 		}
 	}
 	return nil

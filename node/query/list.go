@@ -33,7 +33,7 @@ func (x *Index) List(ctx context.Context, r *api.ListRequest) (*api.ListReply, e
 		return len(shown)
 	})
 	if err != nil {
-		return nil, tooLong()
+		return nil, TooLong()
 	}
 	reply.Cursor, reply.Examined = s.cursorAt(page.Next), int64(page.Examined)
 	if !r.Count {
@@ -46,28 +46,35 @@ func (x *Index) List(ctx context.Context, r *api.ListRequest) (*api.ListReply, e
 		return len(ts)
 	})
 	if err != nil {
-		return nil, tooLong()
+		return nil, TooLong()
 	}
 	reply.Count, reply.CountMore = &n, page.Next != Place{}
 	return reply, nil
 }
 
-func tooLong() *api.Error {
+// TooLong is the answer to whom looking for tasks takes too long.
+func TooLong() *api.Error {
 	return api.NewError(api.CodeNotReady, "it took too long to look for tasks on this node; ask another, or try again")
 }
 
 // filterOf translates what a request asks for.
 func filterOf(r *api.ListRequest) Filter {
-	f := Filter{Namespace: r.Namespace, Sight: r.Sight, Filter: match.Filter{
-		States: match.StatesOf(r.Statuses, r.Final), Behaviors: r.Behaviors, Codes: r.Errors, Worker: r.Worker, Node: r.Node,
+	spec := SpecOf(r)
+	return Filter{Namespace: r.Namespace, Sight: r.Sight, Filter: spec.Filter()}
+}
+
+// SpecOf says what a request asks for, besides the namespace and what the caller may see.
+func SpecOf(r *api.ListRequest) match.Spec {
+	s := match.Spec{
+		Statuses: r.Statuses, Final: r.Final, Behaviors: r.Behaviors, Codes: r.Errors, Worker: r.Worker, Node: r.Node,
 		Parent: r.Parent, IDPrefix: r.IDPrefix, Created: rangeOf(r.Created), Started: rangeOf(r.Started), Finished: rangeOf(r.Finished),
 		DueBefore: timeAt(r.DueBefore),
-	}}
+	}
 	for _, l := range r.Labels {
 		name, value, _ := strings.Cut(l, "=")
-		f.Labels = append(f.Labels, match.Label{Name: name, Value: value})
+		s.Labels = append(s.Labels, match.Label{Name: name, Value: value})
 	}
-	return f
+	return s
 }
 
 func rangeOf(r api.TimeRange) match.Range { return match.Range{From: timeAt(r.From), To: timeAt(r.To)} }
@@ -89,7 +96,7 @@ func (x *Index) ListFailures(ctx context.Context, r *insight.FailuresRequest) (*
 	reply := &insight.FailuresReply{Groups: make([]insight.FailureGroup, len(groups))}
 	for from := 0; from < len(groups); from += verifiedAt {
 		if ctx.Err() != nil {
-			return nil, tooLong()
+			return nil, TooLong()
 		}
 		x.cfg.Local(func(m *task.Machine) {
 			for i := from; i < min(from+verifiedAt, len(groups)); i++ {
