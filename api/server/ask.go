@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"reflect"
 
 	"github.com/taskrt/taskrt/api"
 )
@@ -13,7 +12,7 @@ func ask[P any](h *handler, w http.ResponseWriter, r *request, part P, call func
 	if err := r.query.done(); err != nil {
 		return err
 	}
-	if reflect.ValueOf(&part).Elem().IsNil() {
+	if any(part) == nil {
 		return api.NewError(api.CodeNotFound, "this server does not answer that")
 	}
 	return h.reply(w, r, func(ctx context.Context) (any, error) { return call(ctx, part) })
