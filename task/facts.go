@@ -8,7 +8,19 @@ import (
 
 // StateOf returns the state of a task, as filters know it (SPEC Q1).
 func StateOf(t *Task) match.State {
-	return match.StateOf(t.Status == Success, t.Status == Failure, t.Status == Running, t.NotBefore != 0)
+	switch {
+	case t.Status == Running:
+		return match.Running
+	case t.Status == Success && t.NotBefore == 0:
+		return match.Succeeded
+	case t.Status == Success:
+		return match.Repeating
+	case t.Status == Failure && t.NotBefore == 0:
+		return match.Dead
+	case t.Status == Failure:
+		return match.Retrying
+	}
+	return match.Created
 }
 
 // RunBy returns who runs a task, or ran its last attempt.

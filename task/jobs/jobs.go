@@ -34,16 +34,14 @@ const (
 
 // Bounds of what is kept, and of one job.
 const (
-	MaxActive   = 4          // jobs that have not ended
-	MaxEnded    = 50         // jobs that are remembered
-	MaxTasks    = 10_000_000 // of one job
-	PerBlob     = 1 << 20    // numbers of tasks in one blob of a selection
-	MaxStep     = 256        // tasks of one Step
-	MaxRate     = 100_000    // tasks per second
-	maxText     = 256        // bytes of a version, and of a code
-	maxMessage  = 1_024      // bytes
-	maxBlobs    = MaxTasks/PerBlob + 1
-	digestBytes = 64
+	MaxActive  = 4          // jobs that have not ended
+	MaxEnded   = 50         // jobs that are remembered
+	MaxTasks   = 10_000_000 // of one job
+	PerBlob    = 1 << 20    // numbers of tasks in one blob of a selection
+	MaxStep    = 256        // tasks of one Step
+	MaxRate    = 100_000    // tasks per second
+	maxText    = 256        // bytes of a version, and of a code
+	maxMessage = 1_024      // bytes
 )
 
 // Job is a bulk job. Times are Unix milliseconds of the log's clock; 0 is none. Values never change.

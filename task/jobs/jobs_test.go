@@ -56,7 +56,7 @@ func refused(t *testing.T, what string, next *Job, no Refusal, code, field strin
 	}
 }
 
-var digests = []string{strings.Repeat("a", digestBytes)}
+var digests = []string{strings.Repeat("a", 64)}
 
 // TestStart: what is wrong with a job is refused with the field's name, at each bound (SPEC Q3).
 func TestStart(t *testing.T) {

@@ -20,23 +20,6 @@ const (
 	NumStates
 )
 
-// StateOf returns the state of a task whose status is a success, a failure, runs, or none of these. waits says that it is due again.
-func StateOf(success, failure, runs, waits bool) State {
-	switch {
-	case runs:
-		return Running
-	case success && waits:
-		return Repeating
-	case success:
-		return Succeeded
-	case failure && waits:
-		return Retrying
-	case failure:
-		return Dead
-	}
-	return Created
-}
-
 // States is a set of them.
 type States uint8
 
