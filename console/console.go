@@ -31,15 +31,14 @@ const root = "/"
 
 // handler serves the console, and hands on everything else.
 type handler struct {
-	api    http.Handler
-	door   pages.Door
-	desk   *session.Desk // nil: nobody signs in
-	assets *assets
+	api  http.Handler
+	door pages.Door
+	desk *session.Desk // nil: nobody signs in
 }
 
 // New puts the console before a handler of the API.
 func New(next http.Handler, c Config) http.Handler {
-	h := &handler{api: next, door: c.Door, assets: embedded()}
+	h := &handler{api: next, door: c.Door}
 	if c.Gate != nil {
 		h.desk = &session.Desk{Gate: c.Gate, Cluster: c.Cluster}
 	}
@@ -53,7 +52,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == root && wantsPage(r):
 		h.guarded(w, navigation(r), h.page)
 	case strings.HasPrefix(path, assetPrefix):
-		h.guarded(w, r, h.assets.file)
+		h.guarded(w, r, func(w http.ResponseWriter, r *http.Request) { embedded().file(w, r) })
 	case h.desk == nil:
 		h.api.ServeHTTP(w, r)
 	case path == session.Path:
@@ -68,7 +67,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 	if h.desk != nil {
 		access = tokenAccess
 	}
-	h.assets.page(w, r, access)
+	embedded().page(w, r, access)
 }
 
 // guarded serves a request that the Door lets pass.
