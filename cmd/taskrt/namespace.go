@@ -1,13 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -143,14 +138,11 @@ func namespacePurge(c *cli.Context, cl *client) error {
 		if !terminal.IsTerminal(cl.stdin) {
 			return usagef(c, "all of %s would be removed: say --yes if that is meant", name)
 		}
-		if err := cl.stderr.Printf("All tasks, behaviors and records of %s will be removed. There is no way back.\nType its name to purge it: ", name); err != nil {
+		answer, err := input.Answer(cl.stdin, cl.stderr, "All tasks, behaviors and records of %s will be removed. There is no way back.\nType its name to purge it: ", name)
+		if err != nil {
 			return err
 		}
-		answer, err := bufio.NewReader(cl.stdin).ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read the name: %w", err)
-		}
-		if strings.TrimSpace(answer) != name {
+		if answer != name {
 			return usagef(c, "that is not its name: nothing was done")
 		}
 	}

@@ -3,9 +3,7 @@
 package mass
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -19,6 +17,8 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/filters"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/input"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
 	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
@@ -128,14 +128,11 @@ func (s *Session) ask(c *cli.Context, a jobs.Action, n int64) error {
 	if !terminal.IsTerminal(s.In) {
 		return cmdline.Usagef(c, "%s would be meant by %s: say --yes if that is meant", plural(n), a)
 	}
-	if err := s.Err.Printf("%s of the namespace %s: %s? [y/N] ", plural(n), s.Namespace, a); err != nil {
+	answer, err := input.Answer(s.In, s.Err, "%s of the namespace %s: %s? [y/N] ", plural(n), s.Namespace, a)
+	if err != nil {
 		return err
 	}
-	answer, err := bufio.NewReader(s.In).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the answer: %w", err)
-	}
-	if said := strings.ToLower(strings.TrimSpace(answer)); said != "y" && said != "yes" {
+	if said := strings.ToLower(answer); said != "y" && said != "yes" {
 		return cmdline.Usagef(c, "nothing was done")
 	}
 	return nil
@@ -203,17 +200,10 @@ func Show(w *terminal.Table, j *jobs.Job) {
 			w.Field(n.name, n.count)
 		}
 	}
-	w.Field("created", stamp(j.CreatedAt))
+	w.Field("created", show.Time(j.CreatedAt))
 	if j.EndedAt != nil {
-		w.Field("ended", stamp(j.EndedAt))
+		w.Field("ended", show.Time(j.EndedAt))
 	}
-}
-
-func stamp(t *api.Time) string {
-	if t == nil {
-		return ""
-	}
-	return t.Local().Format(time.DateTime)
 }
 
 // List writes jobs as a table.
@@ -221,6 +211,6 @@ func List(w *terminal.Table, all []jobs.Job) {
 	w.Row("ID", "ACTION", "NAMESPACE", "STATUS", "TASKS", "DONE", "OTHERS", "CREATED", "ENDED")
 	for i := range all {
 		j := &all[i]
-		w.Row(j.ID, j.Action, j.Namespace, j.Status, fmt.Sprintf("%d/%d", j.Position, j.Selected), j.Done, j.Position-j.Done, stamp(j.CreatedAt), stamp(j.EndedAt))
+		w.Row(j.ID, j.Action, j.Namespace, j.Status, fmt.Sprintf("%d/%d", j.Position, j.Selected), j.Done, j.Position-j.Done, show.Time(j.CreatedAt), show.Time(j.EndedAt))
 	}
 }
