@@ -76,10 +76,14 @@ type Member struct {
 	mu    sync.Mutex
 	node  *node.Node // nil: down
 	gone  chan struct{}
-	quiet bool // it was killed: what it complains about on its way down does not count
+	boot  *boot
 	blank bool // a directory that was copied is put aside at the next start
 	fatal error
 }
+
+// boot is one run of a member's process. What a process complains about after it was killed does not count, and it may be heard only when the
+// member has started again.
+type boot struct{ killed bool }
 
 // Run runs f with a cluster of n members in a bubble, all started, and checks the cluster at the end.
 func Run(t *testing.T, n int, o Options, f func(t *testing.T, c *Cluster)) {
@@ -124,10 +128,11 @@ func (c *Cluster) Start(i int) {
 	m := c.Members[i]
 	c.awaitGone(i)
 	c.Net.Rejoin(m.Addr)
+	b := &boot{}
 	m.mu.Lock()
-	m.quiet, m.gone = false, nil
+	m.boot, m.gone = b, nil
 	m.mu.Unlock()
-	n, err := node.New(m.config())
+	n, err := node.New(m.config(b))
 	if err != nil {
 		c.t.Fatalf("start %s: %v", m.ID, err)
 	}
@@ -157,7 +162,7 @@ func (m *Member) asNewDisk(blank bool) {
 	m.blank = blank
 }
 
-func (m *Member) config() node.Config {
+func (m *Member) config(b *boot) node.Config {
 	c := m.c
 	cfg := node.Config{
 		ID: m.ID, Dir: filepath.Join(c.dir, m.ID), Addr: m.Addr, HTTPAdvertise: "http://" + m.ID,
@@ -165,7 +170,7 @@ func (m *Member) config() node.Config {
 		Worker: !c.o.NoWorkers, Slots: c.o.Slots, SessionTTL: c.o.SessionTTL, DrainTime: c.o.DrainTime,
 		Logger: slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Clock:  m.Clock, Boottime: c.Boottime, OnRun: c.Runs.seen(m.ID),
-		OnFatal:   m.failed,
+		OnFatal:   func(err error) { m.failed(b, err) },
 		OnOverrun: func(o worker.Overrun) { c.t.Errorf("%s: guests could not be stopped: %+v", m.ID, o) },
 		Version:   "test",
 	}
@@ -184,10 +189,10 @@ func (m *Member) config() node.Config {
 	return cfg
 }
 
-func (m *Member) failed(err error) {
+func (m *Member) failed(b *boot, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.quiet {
+	if b.killed {
 		return
 	}
 	m.fatal = err
@@ -257,7 +262,7 @@ func (c *Cluster) Kill(i int) {
 	m := c.Members[i]
 	m.mu.Lock()
 	n := m.node
-	m.node, m.quiet = nil, true
+	m.node, m.boot.killed = nil, true
 	gone := make(chan struct{})
 	m.gone = gone
 	m.mu.Unlock()

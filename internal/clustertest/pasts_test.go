@@ -44,7 +44,7 @@ func (r *runner) copyBeside(who string) {
 	if m == nil {
 		return
 	}
-	c := m.config()
+	c := m.config(&boot{})
 	c.Dir, c.Addr = r.copyOf(m), m.ID+"-copy"
 	c.Net = r.c.Net.Node(c.Addr)
 	r.note("a copy of %s is started beside it", m.ID)
@@ -68,7 +68,7 @@ func (r *runner) restore(who string, d time.Duration, asNewDisk bool) {
 		r.rename(dir, dir+".now")
 		r.rename(older, dir)
 		r.c.Net.Rejoin(m.Addr)
-		r.refusesCopy(m.config())
+		r.refusesCopy(m.config(&boot{}))
 		if !asNewDisk {
 			r.remove(dir)
 			r.rename(dir+".now", dir)

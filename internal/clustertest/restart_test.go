@@ -151,3 +151,17 @@ func TestCorruptedNodeStops(t *testing.T) {
 		})
 	}
 }
+
+// TestDeadProcessesAreNotHeard: what a killed process complains about comes late at times, when the member has started again.
+func TestDeadProcessesAreNotHeard(t *testing.T) {
+	Run(t, 1, Options{NoWorkers: true}, func(t *testing.T, c *Cluster) {
+		m := c.Members[0]
+		former := m.boot
+		c.Kill(0)
+		c.Start(0)
+		m.failed(former, errors.New("accept: use of closed network connection"))
+		if err := m.Fatal(); err != nil {
+			t.Error(err)
+		}
+	})
+}
