@@ -78,7 +78,7 @@ type JobReply struct {
 	Matches *int64 `json:"matches,omitempty"`
 }
 
-// JobList lists jobs, the newest first: all that are under way, and of those that have ended the 50 that began last.
+// JobList lists jobs, the newest first: all that are under way, and the 50 that ended last.
 type JobList struct {
 	Jobs []Job `json:"jobs"`
 }

@@ -169,7 +169,7 @@ func (t *Table) Active() (n int) {
 	return n
 }
 
-// Put keeps a job, in the place of the one with the same number. Of those that have ended the last MaxEnded to begin are remembered.
+// Put keeps a job, in the place of the one with the same number. Of those that have ended the MaxEnded that ended last are remembered.
 func (t *Table) Put(x *Job) {
 	own := *x
 	x = &own
@@ -183,10 +183,21 @@ func (t *Table) Put(x *Job) {
 	}
 	t.sum += t.hash(x)
 	for len(t.rows)-t.Active() > MaxEnded {
-		i := slices.IndexFunc(t.rows, (*Job).Ended)
+		i := t.firstEnded()
 		t.sum -= t.hash(t.rows[i])
 		t.rows = slices.Delete(t.rows, i, i+1)
 	}
+}
+
+// firstEnded returns the place of the job that ended first: what has ended keeps the rev of its end. One must have ended.
+func (t *Table) firstEnded() (first int) {
+	first = slices.IndexFunc(t.rows, (*Job).Ended)
+	for i, x := range t.rows {
+		if x.Ended() && x.Rev < t.rows[first].Rev {
+			first = i
+		}
+	}
+	return first
 }
 
 func (t *Table) hash(x *Job) uint64 {

@@ -27,7 +27,7 @@ export function Jobs({ route }) {
     setAsked(null);
     if (changed) reload();
   };
-  return html`<${Head} title="Jobs" sub=${html`<span>one action on many tasks of ${namespace}; of those that have ended the 50 that began last are kept</span>`} />
+  return html`<${Head} title="Jobs" sub=${html`<span>one action on many tasks of ${namespace}; the 50 that ended last are kept</span>`} />
     ${error && html`<${Failed} error=${error} retry=${reload} />`}${!data && loading && html`<${Loading} />`}
     ${data && !all.length && html`<${Empty} title="No jobs yet"><p>In the list of tasks, <em>All that fit</em> cancels, retries, resubmits or removes all tasks that a query selects.</p><pre class="command">taskrt retry --error TIMEOUT --dry-run</pre></${Empty}>`}
     ${all.length > 0 && html`<${Table} label="Jobs" rows=${all} id=${(j) => j.id} columns=${[

@@ -88,13 +88,14 @@ func (m *Model) selectJob(c task.SelectJob, got task.Result) task.Result {
 	return task.Result{Changed: true}
 }
 
-// ended ends a job. Of those that have ended the last 50 to begin are kept.
+// ended ends a job. Of those that have ended the 50 that ended last are kept.
 func (m *Model) ended(x *task.Job, state uint64, code task.Code, message string) task.Result {
 	assign(&x.State, state)
 	x.Rev, x.EndedAt, x.Code, x.Message, x.Blobs = 0, int64(m.Now), string(code), message, nil
-	old := func(x *task.Job) bool { return x.State >= done }
-	for over := slices.DeleteFunc(slices.Clone(m.Jobs), func(x *task.Job) bool { return !old(x) }); len(over) > 50; over = over[1:] {
-		m.Jobs = slices.DeleteFunc(m.Jobs, func(x *task.Job) bool { return x == over[0] })
+	if m.endedJobs = append(m.endedJobs, x); len(m.endedJobs) > 50 {
+		oldest := m.endedJobs[0]
+		m.endedJobs = m.endedJobs[1:]
+		m.Jobs = slices.DeleteFunc(m.Jobs, func(x *task.Job) bool { return x == oldest })
 	}
 	return task.Result{Changed: true}
 }

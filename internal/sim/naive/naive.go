@@ -40,6 +40,7 @@ type Model struct {
 	SignIn         string // A7
 	SignInRev      uint64
 	Jobs           []*task.Job        // by number; the rev is 0 until it is adopted (Q3)
+	endedJobs      []*task.Job        // those of them that have ended, in that order
 	Changes        []task.AuditRecord // A8
 	Refused        []task.AuditRecord
 	Audited        uint64          // records so far

@@ -17,7 +17,7 @@ var todo = map[string]string{
 	"behavior_not_found":     "Upload the module (`taskrt push`) or define the external behavior (`taskrt behavior put`), in this namespace.",
 	"module_not_found":       "Upload the module again; modules that no kept version needs are removed.",
 	"version_not_found":      "Take one of the versions that `taskrt behavior show NAME` lists: the last five are kept.",
-	"job_not_found":          "Take the ID of a job that `taskrt job list` shows: those under way, and the 50 that began last of those that have ended.",
+	"job_not_found":          "Take the ID of a job that `taskrt job list` shows: those under way, and the 50 that ended last.",
 	"job_moved":              "Nothing: another leader has gone on with the bulk job, or it has ended.",
 	"too_many_jobs":          "Wait until one of the four bulk jobs has ended (`taskrt job list`, `taskrt job wait ID`), or cancel one.",
 	"member_not_found":       "Take the ID of a member that `taskrt cluster status` lists.",

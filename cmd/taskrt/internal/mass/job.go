@@ -12,7 +12,7 @@ func JobCommand(flags func(...cli.Flag) []cli.Flag, all cli.Flag, action func(fu
 		Name: "job", Usage: "bulk jobs: what cancel, retry, resubmit and rm begin when flags say which tasks are meant", Category: "tasks",
 		Subcommands: []*cli.Command{
 			{
-				Name: "list", Usage: "list the jobs under way, and the 50 that began last of those that have ended, the newest first", Flags: flags(all),
+				Name: "list", Usage: "list the jobs under way, and the 50 that ended last, the newest first", Flags: flags(all),
 				Action: action(func(c *cli.Context, s *Session) error {
 					namespace := s.Namespace
 					if c.Bool("all-namespaces") {
