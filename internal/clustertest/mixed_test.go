@@ -21,7 +21,7 @@ import (
 
 // TestMixedSchedules lets the same faults happen to everything else that a cluster does, all at one time: external
 // workers, limits and keys, repeats, retries by hand, pauses, drained nodes, versions, deletions, transactions,
-// TaskStore records, idempotency keys, waits and events. The audit checks every entry. This test checks what the
+// TaskStore records, idempotency keys, bulk jobs, waits and events. The audit checks every entry. This test checks what the
 // callers were told. A failure prints its schedule; go test ./internal/clustertest -run TestMixedSchedules -mixed 1
 // -seed N runs this schedule again.
 func TestMixedSchedules(t *testing.T) {
@@ -252,6 +252,9 @@ func drawMixed(seed uint64) *schedule {
 	for i := range 1 + g.rng.IntN(4) {
 		k := keyedSubmit{label: fmt.Sprintf("once-%d", i), senders: 1 + g.rng.IntN(3), seed: g.rng.Uint64()}
 		g.add(k.run, "%d senders of one keyed submit", k.senders)
+	}
+	for i := range 1 + g.rng.IntN(2) {
+		g.bulk(i)
 	}
 	slices.SortStableFunc(g.s.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	return g.s
