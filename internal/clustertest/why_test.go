@@ -23,7 +23,9 @@ type puzzle struct {
 	hold   map[string]chan struct{}
 	ids    []string
 	paused map[string]bool
-	said   map[string]int // by code, of tasks that wait
+	slots  map[string]int     // of the workers that there are
+	at     map[string]*Worker // those that are connected, by name
+	said   map[string]int     // by code, of tasks that wait
 }
 
 func (p *puzzle) held(id string) chan struct{} {
@@ -56,20 +58,25 @@ func TestWhySchedules(t *testing.T) {
 		seed := *firstSeed + i
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			p := &puzzle{rng: rand.New(rand.NewPCG(seed, 4)), hold: map[string]chan struct{}{}, paused: map[string]bool{}, said: said}
+			p.slots, p.at = map[string]int{"w1": 1, "w2": 2}, map[string]*Worker{}
 			Run(t, 3, Options{NoWorkers: true, Guest: p.guest, SessionTTL: ttl}, func(_ *testing.T, c *Cluster) {
 				p.Cluster = c
 				p.play()
 			})
 		})
 	}
-	for _, code := range []string{insight.DueLater, insight.BehaviorPaused, insight.SpaceLimit, insight.BehaviorLimit, insight.KeyLimit, insight.SlotsTaken} {
+	for _, code := range []string{
+		insight.DueLater, insight.BehaviorPaused, insight.SpaceLimit, insight.BehaviorLimit, insight.KeyLimit, insight.SlotsTaken, insight.NoWorker,
+		insight.NoAcceptor,
+	} {
 		if n >= 3 && said[code] == 0 {
 			t.Errorf("%s was never said: %v", code, said)
 		}
 	}
 }
 
-var puzzleBehaviors = []string{"free.job", "few.job", "keyed.job", "strict.job"}
+// puzzleBehaviors are those of the puzzle. Nobody accepts tasks of the last.
+var puzzleBehaviors = []string{"free.job", "few.job", "keyed.job", "strict.job", "far.job"}
 
 func (p *puzzle) play() {
 	wasm, _, err := Guest("echo")
@@ -78,8 +85,9 @@ func (p *puzzle) play() {
 	}
 	p.PushWasm(0, "", wasm, []byte(`{"schema":1,"behaviors":[{"name":"free.job"},{"name":"few.job","max_concurrent":1},
 		{"name":"keyed.job","concurrency_key":"/k","max_per_key":1},{"name":"strict.job","concurrency_key":"/k","max_per_key":1,"key_order":"strict"}]}`))
-	p.AddWorker("w1", 1)
-	p.AddWorker("w2", 2)
+	putExternal(p.t, p.Cluster, 0, "far.job", `{"kind":"external","lease":"10m"}`)
+	p.connect("w1")
+	p.connect("w2")
 	p.WorkersReady(2)
 	for range 12 {
 		for range 1 + p.rng.IntN(4) {
@@ -95,6 +103,9 @@ func (p *puzzle) play() {
 		p.pause(name, false)
 	}
 	p.atMost(0)
+	for name := range p.slots {
+		p.connect(name)
+	}
 	for _, id := range p.ids { // so that the cluster is at rest when it is looked at as a whole
 		select {
 		case <-p.held(id):
@@ -105,9 +116,10 @@ func (p *puzzle) play() {
 }
 
 func (p *puzzle) step() {
-	switch p.rng.IntN(8) {
+	worker := [...]string{"w1", "w2"}[p.rng.IntN(2)]
+	switch p.rng.IntN(9) {
 	case 0, 1, 2, 3:
-		r := api.SubmitRequest{Behavior: puzzleBehaviors[p.rng.IntN(4)], ID: fmt.Sprintf("task-%d", len(p.ids)), Params: json.RawMessage(fmt.Sprintf(`{"k":"k%d"}`, p.rng.IntN(2)))}
+		r := api.SubmitRequest{Behavior: puzzleBehaviors[p.rng.IntN(5)], ID: fmt.Sprintf("task-%d", len(p.ids)), Params: json.RawMessage(fmt.Sprintf(`{"k":"k%d"}`, p.rng.IntN(2)))}
 		if p.rng.IntN(5) == 0 {
 			r.Delay = new(api.Duration(time.Duration(1+p.rng.IntN(60)) * time.Second))
 		}
@@ -117,6 +129,12 @@ func (p *puzzle) step() {
 		p.pause(puzzleBehaviors[p.rng.IntN(4)], p.rng.IntN(2) == 0)
 	case 5:
 		p.atMost(int64(p.rng.IntN(3)))
+	case 6:
+		if p.rng.IntN(2) == 0 {
+			p.connect(worker)
+		} else {
+			p.disconnect(worker)
+		}
 	default:
 		if runs := p.running(); len(runs) > 0 {
 			p.release(runs[p.rng.IntN(len(runs))])
@@ -130,6 +148,35 @@ func (p *puzzle) pause(name string, paused bool) {
 	}
 	p.paused[name] = paused
 	if _, err := p.Node(0).PauseBehavior(p.t.Context(), "", name, paused); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// connect starts a worker that is not there.
+func (p *puzzle) connect(name string) {
+	if p.at[name] == nil {
+		p.at[name] = p.AddWorker(name, p.slots[name])
+		p.settled()
+	}
+}
+
+// disconnect stops a worker. What it runs waits then.
+func (p *puzzle) disconnect(name string) {
+	if p.at[name] != nil {
+		p.at[name].Stop()
+		p.at[name] = nil
+	}
+}
+
+// accept takes the next task of the external behavior, and does it.
+func (p *puzzle) accept() {
+	ctx := p.t.Context()
+	r, err := p.Node(0).Accept(ctx, api.AcceptRequest{Behavior: "far.job", Worker: "far", Max: 1})
+	if err != nil || len(r.Tasks) != 1 {
+		p.t.Fatalf("%+v, %v", r, err)
+	}
+	x := r.Tasks[0]
+	if _, err := p.Node(1).Finish(ctx, api.FinishRequest{ID: x.ID, Token: x.Lease.Token, Result: json.RawMessage("1")}); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -189,8 +236,16 @@ func (p *puzzle) why(id string) *insight.WhyReply {
 	for _, reason := range r.Reasons {
 		p.said[reason.Code]++
 		switch reason.Code {
-		case insight.Assigning, insight.Unknown, insight.NoLeader, insight.NoWorker, insight.ModuleNotReady, insight.NoAcceptor, insight.WorkerDrained:
+		case insight.Assigning, insight.Unknown, insight.NoLeader, insight.ModuleNotReady, insight.WorkerDrained:
 			p.t.Fatalf("%s: %+v", id, r)
+		case insight.NoWorker:
+			if p.at["w1"] != nil || p.at["w2"] != nil {
+				p.t.Fatalf("%s: there are workers: %+v", id, r)
+			}
+		case insight.NoAcceptor:
+			if r.Behavior != "far.job" {
+				p.t.Fatalf("%s: %+v", id, r)
+			}
 		case insight.BehaviorLimit, insight.SpaceLimit, insight.KeyLimit:
 			if len(reason.By) == 0 {
 				p.t.Fatalf("%s: nobody holds the limit: %+v", id, r)
@@ -232,6 +287,10 @@ func (p *puzzle) relieve(id string) {
 				p.relieve(other) // a slot of a key may be meant for one that waits itself
 				p.release(other)
 			}
+		case insight.NoWorker:
+			p.connect("w1")
+		case insight.NoAcceptor:
+			p.accept()
 		case insight.SlotsTaken, insight.Behind:
 			for _, other := range p.running() {
 				p.release(other)
@@ -240,8 +299,8 @@ func (p *puzzle) relieve(id string) {
 			p.t.Fatalf("%s: %+v", id, r)
 		}
 		p.settled()
-		again := p.why(id)
-		if again.Waits && again.Reasons[0].Code == first.Code && slices.Equal(again.Reasons[0].By, first.By) && first.Code != insight.SlotsTaken && first.Code != insight.Behind {
+		again, repeats := p.why(id), []string{insight.SlotsTaken, insight.Behind, insight.NoAcceptor}
+		if again.Waits && again.Reasons[0].Code == first.Code && slices.Equal(again.Reasons[0].By, first.By) && !slices.Contains(repeats, first.Code) {
 			p.t.Fatalf("%s: %s was taken away and is still there: %+v", id, first.Code, again)
 		}
 	}
