@@ -52,24 +52,15 @@ type set struct {
 }
 
 func newBehaviors(limit int, now func() time.Time) *behaviors {
-	labels := []string{"namespace", "behavior"}
-	counter := func(name, help string, more ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append(labels[:2:2], more...))
-	}
-	histogram := func(name, help string, buckets ...float64) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
-	}
 	return &behaviors{
 		limit: limit, now: now, sets: map[name]*set{},
-		attempts:  counter("taskrt_attempts_total", "Attempts that ended here, by how.", "outcome"),
-		duration:  histogram("taskrt_attempt_duration_seconds", "Time from before the guest's first instruction to after its last.", .001, .005, .025, .1, .5, 1, 5, 30, 60, 300, 1800, 3600),
-		cpu:       counter("taskrt_attempt_cpu_seconds_total", "Time in which guests were at work: without sleeps, waits for the host and for a turn on a CPU."),
-		fuel:      counter("taskrt_attempt_fuel_total", "Units of fuel used."),
-		memory:    histogram("taskrt_attempt_peak_memory_bytes", "Largest linear memory of an attempt.", 1<<18, 1<<20, 1<<22, 1<<24, 1<<26, 1<<28, 1<<30),
-		instances: counter("taskrt_instances_total", "Attempts by whether their instance was new or had worked before.", "how"),
-		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "taskrt_behavior_ready_seconds", Help: "Time that it took here to make ready the module that ran last.",
-		}, labels),
+		attempts:  counterVec("taskrt_attempts_total"),
+		duration:  histogramVec("taskrt_attempt_duration_seconds", .001, .005, .025, .1, .5, 1, 5, 30, 60, 300, 1800, 3600),
+		cpu:       counterVec("taskrt_attempt_cpu_seconds_total"),
+		fuel:      counterVec("taskrt_attempt_fuel_total"),
+		memory:    histogramVec("taskrt_attempt_peak_memory_bytes", 1<<18, 1<<20, 1<<22, 1<<24, 1<<26, 1<<28, 1<<30),
+		instances: counterVec("taskrt_instances_total"),
+		ready:     gaugeVec("taskrt_behavior_ready_seconds"),
 	}
 }
 

@@ -55,25 +55,14 @@ func New(c Config) *Metrics {
 		c.Now = time.Now
 	}
 	m := &Metrics{registry: prometheus.NewRegistry(), behaviors: newBehaviors(c.Behaviors, c.Now), limit: c.Behaviors}
-	compile := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "taskrt_module_compile_duration_seconds", Help: "Time to make a module ready, by where its code came from.",
-		Buckets: []float64{.001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30},
-	}, []string{"result"})
+	compile := histogramVec("taskrt_module_compile_duration_seconds", .001, .005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30)
 	for i, result := range []string{"compiled", "cached", "failed"} {
 		m.compiles[i] = compile.WithLabelValues(result)
 	}
-	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "taskrt_http_requests_total", Help: "HTTP requests answered; route is empty for what no route serves.",
-	}, []string{"route", "method", "code"})
-	m.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "taskrt_http_request_duration_seconds", Help: "Time to answer HTTP requests, long polls and streams included.",
-		Buckets: []float64{.001, .0025, .01, .025, .1, .25, 1, 2.5, 10, 60},
-	}, []string{"route"})
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "taskrt_build_info", Help: "Always 1; what was built, from what and by which Go, is in its labels.",
-		ConstLabels: prometheus.Labels{"version": c.Version, "revision": c.Revision, "goversion": goruntime.Version()},
-	})
-	build.Set(1)
+	m.requests = counterVec("taskrt_http_requests_total")
+	m.took = histogramVec("taskrt_http_request_duration_seconds", .001, .0025, .01, .025, .1, .25, 1, 2.5, 10, 60)
+	build := gaugeVec("taskrt_build_info")
+	build.WithLabelValues(c.Version, c.Revision, goruntime.Version()).Set(1)
 	m.registry.MustRegister(build, compile, m.requests, m.took,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.behaviors.collectors()...)

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"regexp"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -23,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/metrics/table"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/scheduled"
 	"github.com/taskrt/taskrt/raftstore"
@@ -307,59 +306,39 @@ func TestIdleBehaviorsOfAWorkerVanish(t *testing.T) {
 	}
 }
 
-// TestDocsListEveryMetric: a scrape has the metrics of the table in the docs, with the same types and labels.
-func TestDocsListEveryMetric(t *testing.T) {
-	page, err := os.ReadFile("../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listed := map[string]string{}
-	row := regexp.MustCompile("(?m)^\\| `(taskrt_[a-z_]+)` \\| ([a-z]+) \\| ([a-z`, ]*) ?\\|")
-	for _, r := range row.FindAllStringSubmatch(string(page), -1) {
-		if listed[r[1]] != "" {
-			t.Errorf("%s is listed twice", r[1])
-		}
-		listed[r[1]] = r[2] + " " + strings.Join(strings.Fields(strings.NewReplacer("`", "", ",", " ").Replace(r[3])), ",")
-	}
+// TestTableListsEveryMetric: a scrape of a leader that has done something of everything has the metrics of the table, and no others.
+func TestTableListsEveryMetric(t *testing.T) {
+	all := table.All()
 	for name, f := range scrape(t, everything()) {
 		if !strings.HasPrefix(name, "taskrt_") {
 			continue // a metric of Go or of the process
 		}
-		var labels []string
-		for _, l := range f.Metric[0].Label {
-			labels = append(labels, l.GetName())
-		}
-		slices.Sort(labels)
-		said := strings.Fields(listed[name])
-		if len(said) == 0 {
-			t.Errorf("docs/metrics.md does not list %s", name)
+		m, ok := all[name]
+		if !ok {
+			t.Errorf("the table does not list %s", name)
 			continue
 		}
-		var want []string
-		if len(said) == 2 {
-			want = strings.Split(said[1], ",")
+		delete(all, name)
+		if kind := strings.ToLower(f.GetType().String()); kind != string(m.Kind) {
+			t.Errorf("%s is a %s; the table says %s", name, kind, m.Kind)
 		}
-		slices.Sort(want)
-		if said[0] != strings.ToLower(f.GetType().String()) || !slices.Equal(labels, want) {
-			t.Errorf("%s is a %s of %v; docs/metrics.md says %s", name, strings.ToLower(f.GetType().String()), labels, listed[name])
+		if f.GetHelp() != m.Help() {
+			t.Errorf("the help of %s is %q, not %q", name, f.GetHelp(), m.Help())
 		}
-		if f.GetHelp() == "" {
-			t.Errorf("%s has no help", name)
+		want := slices.Sorted(slices.Values(m.Labels))
+		for _, series := range f.Metric {
+			var labels []string
+			for _, l := range series.Label {
+				labels = append(labels, l.GetName())
+			}
+			slices.Sort(labels)
+			if !slices.Equal(labels, want) {
+				t.Errorf("%s has the labels %v; the table says %v", name, labels, want)
+			}
 		}
-		delete(listed, name)
 	}
-	for name := range listed {
-		t.Errorf("docs/metrics.md lists %s, which is not exported", name)
-	}
-}
-
-// TestEveryDescIsSent: a metric that is described, and that nobody sends, would be in no scrape and in no table.
-func TestEveryDescIsSent(t *testing.T) {
-	f := scrape(t, everything())
-	for _, d := range slices.Concat(nodeDescs(), engineDescs(), workerDescs()) {
-		if f[d.name] == nil {
-			t.Errorf("%s is described and not sent", d.name)
-		}
+	for name := range all {
+		t.Errorf("the table lists %s, which is not exported", name)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/taskrt/taskrt/metrics/table"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
@@ -22,7 +23,7 @@ var _ Node = (*node.Node)(nil)
 // WatchNode adds the metrics of a node. Call it once, before the first scrape.
 func (m *Metrics) WatchNode(n Node) {
 	m.has = n.HasBehavior
-	m.registry.MustRegister(collector{descs: append(append(nodeDescs(), engineDescs()...), workerDescs()...), collect: func(g gather) {
+	m.registry.MustRegister(collector(func(g gather) {
 		s := n.Stats()
 		g.node(&s)
 		g.queues(s.Queues, m.limit, s.Now)
@@ -30,141 +31,56 @@ func (m *Metrics) WatchNode(n Node) {
 		if s.Worker != nil {
 			g.worker(*s.Worker)
 		}
-	}})
+	}))
 }
 
 // WatchPort adds the connections that the node port has refused, which refused tells at every scrape. Call it once.
 func (m *Metrics) WatchPort(refused func() int64) {
-	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "taskrt_port_refused_total", Help: "Connections to the node port that were refused: no certificate of this cluster, or no right to the protocol or the request.",
-	}, func() float64 { return float64(refused()) }))
+	m.registry.MustRegister(prometheus.NewCounterFunc(counterOpts("taskrt_port_refused_total"), func() float64 { return float64(refused()) }))
 }
 
 // WatchClients adds the connections of the port for clients that were closed for a reason, which dropped tells at every scrape. Call it once
 // for each reason.
 func (m *Metrics) WatchClients(reason string, dropped func() int64) {
-	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "taskrt_http_connections_dropped_total", ConstLabels: prometheus.Labels{"reason": reason},
-		Help: "Connections to the port for clients that were closed because too many waited for their first request, were idle, or were open.",
-	}, func() float64 { return float64(dropped()) }))
+	o := counterOpts("taskrt_http_connections_dropped_total")
+	o.ConstLabels = prometheus.Labels{"reason": reason}
+	m.registry.MustRegister(prometheus.NewCounterFunc(o, func() float64 { return float64(dropped()) }))
 }
 
 // WatchProcess adds the metrics of a worker without a node, which report tells at every scrape. Call it once, before the first
 // scrape.
 func (m *Metrics) WatchProcess(report func() (worker.Status, runtime.Stats)) {
-	m.registry.MustRegister(collector{descs: append(engineDescs(), workerDescs()...), collect: func(g gather) {
+	m.registry.MustRegister(collector(func(g gather) {
 		w, e := report()
 		g.engine(e)
 		g.worker(w)
-	}})
+	}))
 }
 
-// desc describes a metric that is made at a scrape.
-type desc struct {
-	name, help string
-	kind       prometheus.ValueType
-	labels     []string
-}
-
-const (
-	gauge   = prometheus.GaugeValue
-	counter = prometheus.CounterValue
-
-	histogram = prometheus.UntypedValue // sent by spread, not by send: the library has no value of this kind
-)
-
-func workerDescs() []desc {
-	return []desc{
-		{"taskrt_worker_connected", "1 if the worker's session is connected to the leader.", gauge, nil},
-		{"taskrt_worker_tasks", "Leases that the worker holds, and those of them whose guest code runs.", gauge, []string{"state"}},
-		{"taskrt_worker_breaches_total", "Frames of the guests' process that went no further, because no such process says them.", counter, nil},
-	}
-}
-
-func engineDescs() []desc {
-	return []desc{
-		{"taskrt_modules", "Modules, by whether they are ready, being compiled, or waiting for that.", gauge, []string{"state"}},
-		{"taskrt_guests", "Attempts in the engine, those that wait for memory included.", gauge, nil},
-		{"taskrt_guest_memory_bytes", "Linear memory charged to the budget of all guests.", gauge, nil},
-		{"taskrt_guest_memory_limit_bytes", "The budget.", gauge, nil},
-		{"taskrt_instances_idle", "Instances that wait for their next attempt.", gauge, nil},
-		{"taskrt_code_cache_bytes", "Native code and memory images of modules, in the cache on disk.", gauge, nil},
-	}
-}
-
-func nodeDescs() []desc {
-	return []desc{
-		{"taskrt_queue_tasks", "Tasks of a behavior that are not final; on the leader.", gauge, []string{"namespace", "behavior", "state"}},
-		{"taskrt_queue_oldest_seconds", "How long the task that is due for longest has been due; on the leader.", gauge, []string{"namespace", "behavior"}},
-		{"taskrt_tasks", "Tasks in the state, by status and whether it is final: a failure or success that is not is due again.", gauge, []string{"status", "final"}},
-		{"taskrt_tasks_kept_forever", "Final tasks that their behaviors keep for ever (retention never).", gauge, nil},
-		{"taskrt_tasks_too_many_kept", "Final tasks that would be kept for ever, were there not a million such in their namespace, and no max_tasks: they are kept for the default times.", gauge, nil},
-		{"taskrt_sessions", "Sessions of wasm workers in the state.", gauge, nil},
-		{"taskrt_records", "Records of the TaskStore API in the state.", gauge, nil},
-		{"taskrt_leases_ended_total", "Leases that ended other than by a report, as this node saw it: expiries and overruns.", counter, nil},
-		{"taskrt_sessions_ended_total", "Sessions that ended, as this node saw it: closed, expired or replaced.", counter, nil},
-		{"taskrt_stream_breaches_total", "Streams of workers that this node has ended, because they spoke for attempts of others.", counter, nil},
-		{"taskrt_raft_is_leader", "1 on the leader.", gauge, nil},
-		{"taskrt_raft_ready", "1 if a leader is known and in contact, this node has caught up, and its log's disk works.", gauge, nil},
-		{"taskrt_raft_term", "The term.", gauge, nil},
-		{"taskrt_raft_commit_index", "Index of the last entry that this node knows to be committed.", gauge, nil},
-		{"taskrt_raft_applied_index", "Index of the last entry in the state.", gauge, nil},
-		{"taskrt_raft_members", "Members of the cluster, as this node knows them.", gauge, []string{"voter"}},
-		{"taskrt_raft_last_contact_seconds", "Time since the leader was heard of; 0 on the leader, absent before the first contact.", gauge, nil},
-		{"taskrt_raft_snapshots_installed_total", "Snapshots taken from a leader.", counter, nil},
-		{"taskrt_raft_disk_write_duration_seconds", "Time of durable writes of the log.", histogram, nil},
-		{"taskrt_raft_disk_write_bytes_total", "Bytes of log entries in them.", counter, nil},
-		{"taskrt_disk_error", "1 if the disk failed: for good of raft, within the last minute of blobs.", gauge, []string{"disk"}},
-		{"taskrt_blob_files", "Blobs on this node's disk, counted now and then.", gauge, nil},
-		{"taskrt_blob_bytes", "Their bytes.", gauge, nil},
-		{"taskrt_blobs_missing", "Blobs that this node should have and lacks.", gauge, nil},
-		{"taskrt_blobs_failing", "Those of them that were asked for in vain.", gauge, nil},
-		{"taskrt_backup_last_success_timestamp_seconds", "When the last scheduled backup of the cluster was there and verified; absent before the first.", gauge, nil},
-		{"taskrt_backup_last_duration_seconds", "How long it took.", gauge, nil},
-		{"taskrt_backup_last_bytes", "Its bytes in the target, blobs that it shares with others included.", gauge, nil},
-		{"taskrt_backup_last_new_bytes", "Those of them that were not in the target before.", gauge, nil},
-		{"taskrt_backup_failures_total", "Runs of the scheduled backup that failed on this node.", counter, nil},
-		{"taskrt_blobs_corrupt_total", "Blobs that were found corrupt and removed.", counter, nil},
-	}
-}
-
-// collector makes metrics of the values that collect sends.
-type collector struct {
-	descs   []desc
-	collect func(gather)
-}
+// collector makes metrics of the values that it sends.
+type collector func(gather)
 
 // Describe implements prometheus.Collector. It sends nothing, because these metrics are made at each scrape, and differ.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (c collector) Collect(out chan<- prometheus.Metric) {
-	g := gather{out: out, descs: make(map[string]made, len(c.descs))}
-	for _, d := range c.descs {
-		g.descs[d.name] = made{prometheus.NewDesc(d.name, d.help, d.labels, nil), d.kind}
-	}
-	c.collect(g)
-}
-
-type made struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-}
+func (c collector) Collect(out chan<- prometheus.Metric) { c(gather{out}) }
 
 // gather sends the metrics of one scrape.
-type gather struct {
-	out   chan<- prometheus.Metric
-	descs map[string]made
-}
+type gather struct{ out chan<- prometheus.Metric }
 
 func (g gather) send(name string, value float64, labels ...string) {
-	d := g.descs[name]
-	g.out <- prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
+	d := descs[name]
+	kind := prometheus.GaugeValue
+	if d.Kind == table.Counter {
+		kind = prometheus.CounterValue
+	}
+	g.out <- prometheus.MustNewConstMetric(d.desc, kind, value, labels...)
 }
 
 // spread sends a histogram: how many there were, how long they took together, and how many of them at most so many seconds.
 func (g gather) spread(name string, count uint64, sum time.Duration, within map[float64]uint64) {
-	g.out <- prometheus.MustNewConstHistogram(g.descs[name].desc, count, sum.Seconds(), within)
+	g.out <- prometheus.MustNewConstHistogram(descs[name].desc, count, sum.Seconds(), within)
 }
 
 func number(b bool) float64 {
