@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/diskspace"
 	"github.com/taskrt/taskrt/metrics/table"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/scheduled"
@@ -109,10 +110,11 @@ func busy() *fake {
 		Counts:      task.Counts{Created: 1, Running: 2, Retrying: 3, Repeating: 5, Success: 4, Failure: 5, Sessions: 6, Records: 8},
 		LeasesEnded: 11, SessionsEnded: 12, StreamBreaches: 13, Now: now,
 		Queues: []node.Queue{queue("aaa", 1, now.Add(-time.Minute)), queue("bbb", 0, now), queue("ccc", 5, now.Add(-time.Hour))},
-		Worker: &worker.Status{Connected: true, Breaches: 4, Held: []uint64{1, 2, 3}, Executing: []uint64{2}},
+		Worker: &worker.Status{Connected: true, Slots: 9, Breaches: 4, Held: []uint64{1, 2, 3}, Executing: []uint64{2}},
 		Engine: runtime.Stats{Ready: 1, Compiling: 2, Waiting: 3, Guests: 4, Memory: 5, MemoryBudget: 6, Idle: 7, CacheBytes: 8},
 		Blobs:  api.NodeBlobs{Missing: 3, Failing: 2, Corrupt: 1, Error: "no space left on device"}, Files: 20, Bytes: 2000,
 		Backup: &scheduled.Last{Began: now.Add(-time.Minute), Finished: now, Bytes: 3000, NewBytes: 30}, BackupFailures: 6,
+		LogDisk: diskspace.Space{Free: 10, Size: 100}, BlobDisk: diskspace.Space{Free: 20, Size: 200}, TokensEnding: 2,
 	}}
 }
 
@@ -123,6 +125,8 @@ func everything() *Metrics {
 	m.WatchPort(func() int64 { return 3 })
 	m.WatchClients("waiting", func() int64 { return 7 })
 	m.WatchClients("idle", func() int64 { return 8 })
+	m.WatchCertificate("http", func() time.Time { return time.Unix(2_000_000_000, 0) })
+	m.WatchCertificate("node", func() time.Time { return time.Time{} }) // it never ends
 	m.Ended(worker.Ended{
 		Namespace: "default", Behavior: "echo", End: worker.EndSuccess, Ran: true, Wall: time.Second, Busy: 250 * time.Millisecond,
 		Fuel: 1000, PeakMemory: 1 << 16, Ready: 2 * time.Second,
@@ -170,6 +174,17 @@ func TestNode(t *testing.T) {
 	wants(t, f, 6, "taskrt_backup_failures_total")
 	wants(t, f, 7, "taskrt_http_connections_dropped_total", "reason=waiting")
 	wants(t, f, 8, "taskrt_http_connections_dropped_total", "reason=idle")
+	wants(t, f, 9, "taskrt_worker_slots")
+	wants(t, f, 10, "taskrt_disk_free_bytes", "disk=raft")
+	wants(t, f, 100, "taskrt_disk_size_bytes", "disk=raft")
+	wants(t, f, 20, "taskrt_disk_free_bytes", "disk=blobs")
+	wants(t, f, 200, "taskrt_disk_size_bytes", "disk=blobs")
+	wants(t, f, 1_800_000_000, "taskrt_clock_timestamp_seconds")
+	wants(t, f, 2, "taskrt_tokens_ending")
+	wants(t, f, 2_000_000_000, "taskrt_certificate_expiry_timestamp_seconds", "port=http")
+	if _, ok := value(f, "taskrt_certificate_expiry_timestamp_seconds", "port=node"); ok {
+		t.Error("a certificate that never ends has an end")
+	}
 	wants(t, f, 1, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=due")
 	wants(t, f, 2, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=delayed")
 	wants(t, f, 3, "taskrt_queue_tasks", "namespace=default", "behavior=aaa", "state=retrying")
@@ -204,6 +219,7 @@ func TestNode(t *testing.T) {
 
 	follower := busy()
 	follower.stats.Queues, follower.stats.Worker, follower.stats.Store.LastContact = nil, nil, -1
+	follower.stats.LogDisk = diskspace.Space{}
 	m := New(quiet(Config{}))
 	m.WatchNode(follower)
 	f = scrape(t, m)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/taskrt/taskrt/internal/diskspace"
 	"github.com/taskrt/taskrt/metrics/table"
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/raftstore"
@@ -45,6 +46,16 @@ func (m *Metrics) WatchClients(reason string, dropped func() int64) {
 	o := counterOpts("taskrt_http_connections_dropped_total")
 	o.ConstLabels = prometheus.Labels{"reason": reason}
 	m.registry.MustRegister(prometheus.NewCounterFunc(o, func() float64 { return float64(dropped()) }))
+}
+
+// WatchCertificate adds when the certificate of a port ends, which ends tells at every scrape; zero: it never does. Call it once for each
+// port.
+func (m *Metrics) WatchCertificate(port string, ends func() time.Time) {
+	m.registry.MustRegister(collector(func(g gather) {
+		if at := ends(); !at.IsZero() {
+			g.send("taskrt_certificate_expiry_timestamp_seconds", float64(at.Unix()), port)
+		}
+	}))
 }
 
 // WatchProcess adds the metrics of a worker without a node, which report tells at every scrape. Call it once, before the first
@@ -92,6 +103,7 @@ func number(b bool) float64 {
 
 func (g gather) worker(s worker.Status) {
 	g.send("taskrt_worker_connected", number(s.Connected))
+	g.send("taskrt_worker_slots", float64(s.Slots))
 	g.send("taskrt_worker_tasks", float64(len(s.Held)), "held")
 	g.send("taskrt_worker_tasks", float64(len(s.Executing)), "executing")
 	g.send("taskrt_worker_breaches_total", float64(s.Breaches))
@@ -123,6 +135,10 @@ func (g gather) node(s *node.Stats) {
 	g.send("taskrt_sessions_ended_total", float64(s.SessionsEnded))
 	g.send("taskrt_stream_breaches_total", float64(s.StreamBreaches))
 	g.raft(&s.Store)
+	g.disk("raft", s.LogDisk)
+	g.disk("blobs", s.BlobDisk)
+	g.send("taskrt_clock_timestamp_seconds", float64(s.Now.UnixMilli())/1000)
+	g.send("taskrt_tokens_ending", float64(s.TokensEnding))
 	g.send("taskrt_disk_error", number(s.Store.Disk.Err != nil), "raft")
 	g.send("taskrt_disk_error", number(s.Blobs.Error != ""), "blobs")
 	g.send("taskrt_blob_files", float64(s.Files))
@@ -137,6 +153,13 @@ func (g gather) node(s *node.Stats) {
 		g.send("taskrt_backup_last_new_bytes", float64(b.NewBytes))
 	}
 	g.send("taskrt_backup_failures_total", float64(s.BackupFailures))
+}
+
+func (g gather) disk(name string, s diskspace.Space) {
+	if s.Size > 0 {
+		g.send("taskrt_disk_free_bytes", float64(s.Free), name)
+		g.send("taskrt_disk_size_bytes", float64(s.Size), name)
+	}
 }
 
 func (g gather) raft(s *raftstore.Status) {

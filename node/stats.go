@@ -1,9 +1,11 @@
 package node
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/internal/diskspace"
 	"github.com/taskrt/taskrt/node/scheduled"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/runtime"
@@ -31,7 +33,13 @@ type Stats struct {
 	// Backup is the last scheduled backup of the cluster; nil: there is none. BackupFailures counts the runs that failed on this node.
 	Backup         *scheduled.Last
 	BackupFailures int64
+	// LogDisk and BlobDisk are the file systems of this node's log and blobs; zero: the system does not tell.
+	LogDisk, BlobDisk diskspace.Space
+	TokensEnding      int // tokens that end within EndsSoon; sessions of sign-in, which all do, left out
 }
+
+// EndsSoon is how long before its end a token is counted in Stats.TokensEnding.
+const EndsSoon = 7 * 24 * time.Hour
 
 // Queue is how many tasks of one behavior wait, and how.
 type Queue struct {
@@ -56,6 +64,7 @@ func (n *Node) Stats() Stats {
 			s.Forever += n.Usage.Forever
 			s.Excess += n.Usage.Excess
 		}
+		s.TokensEnding = m.Access().Ending(EndsSoon.Milliseconds())
 		if s.Store.Role != raftstore.RoleLeader {
 			return
 		}
@@ -67,6 +76,8 @@ func (n *Node) Stats() Stats {
 	s.Worker, s.Engine = n.report()
 	s.Files, s.Bytes = n.files.Count()
 	s.BackupFailures = n.backupFailures.Load()
+	s.LogDisk, _ = diskspace.Of(filepath.Join(n.cfg.Dir, "raft")) // zero says that it is not known
+	s.BlobDisk, _ = diskspace.Of(filepath.Join(n.cfg.Dir, "blobs"))
 	return s
 }
 

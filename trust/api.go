@@ -206,6 +206,23 @@ func (p *Pair) use(texts [][]byte) error {
 	return nil
 }
 
+// Ends returns when the first certificate of the chain ends.
+func (p *Pair) Ends() time.Time { return ends(*p.now.Load()) }
+
+// ends returns when the first certificate of a chain ends; zero: it cannot be read.
+func ends(c tls.Certificate) (first time.Time) {
+	for _, der := range c.Certificate {
+		parsed, err := x509.ParseCertificate(der)
+		if err != nil {
+			return time.Time{}
+		}
+		if first.IsZero() || parsed.NotAfter.Before(first) {
+			first = parsed.NotAfter
+		}
+	}
+	return first
+}
+
 // TLS returns the TLS of the port.
 func (p *Pair) TLS() *tls.Config {
 	return serverTLS(func() (*tls.Certificate, error) { return p.now.Load(), nil })

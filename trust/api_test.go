@@ -164,9 +164,9 @@ func TestPair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := p.now.Load().Leaf
-	h.config(t, mux.Principal{Role: mux.Node, ID: "n1"}, "taskrt://node/n1", time.Now().Add(time.Hour))
-	if changed, err := p.files.load(p.use); !changed || err != nil || p.now.Load().Leaf.Equal(was) {
+	was, renewed := p.now.Load().Leaf, time.Now().Add(2*time.Hour)
+	h.config(t, mux.Principal{Role: mux.Node, ID: "n1"}, "taskrt://node/n1", renewed)
+	if changed, err := p.files.load(p.use); !p.Ends().Equal(renewed.Truncate(time.Second)) || !changed || err != nil || p.now.Load().Leaf.Equal(was) {
 		t.Errorf("%v, %v", changed, err)
 	}
 	if changed, err := p.files.load(p.use); changed || err != nil {

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/taskrt/taskrt/internal/mux"
 )
@@ -101,6 +102,15 @@ func (k *Keys) parseSecrets(self mux.Principal, text []byte) (*ring, error) {
 // RootTokens returns the root token of each cluster secret in the file, in the order of the file, as the file is now: a former root token
 // holds as long as its secret is there (SPEC A2, A4).
 func (k *Keys) RootTokens() []Token { return k.now.Load().rootTokens }
+
+// Ends returns when the certificate of one's own ends. One that follows from the secret never does: then Ends returns zero.
+func (k *Keys) Ends() time.Time {
+	r := k.now.Load()
+	if r.roots == nil {
+		return time.Time{}
+	}
+	return ends(r.own)
+}
 
 // WorkerTokens returns the tokens of those who hold a worker secret, in the order of the file.
 func (k *Keys) WorkerTokens() []Token { return k.now.Load().workerTokens }

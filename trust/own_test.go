@@ -100,6 +100,12 @@ func TestOwnCertificates(t *testing.T) {
 		return k
 	}
 	n1 := open(h, mux.Node, "n1", later)
+	if got := n1.Ends(); !got.Equal(later.Truncate(time.Second)) {
+		t.Errorf("the certificate ends %v, want %v", got, later)
+	}
+	if got := keys(t, mux.Node, "n1", file(t, Draw().Text())).Ends(); !got.IsZero() {
+		t.Errorf("a certificate that follows from the secret ends %v", got)
+	}
 	known(t, n1, open(h, mux.Node, "n2", later), mux.Principal{Role: mux.Node, ID: "n2"})
 	known(t, n1, open(h, mux.Worker, "w1", later), mux.Principal{Role: mux.Worker, ID: "w1"})
 	refused(t, n1, open(h, mux.Node, "n3", past), "expired")

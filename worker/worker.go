@@ -199,6 +199,7 @@ type Status struct {
 	Held      []uint64 // tokens of runs and of unanswered reports, rising
 	Executing []uint64 // tokens whose guest code runs, rising
 	Ready     []string // digests of modules that are compiled here, sorted
+	Slots     int      // how many attempts run here at a time
 	Breaches  int64    // how often its process has said what it may not say (SPEC A10)
 }
 
@@ -207,7 +208,7 @@ func (w *Worker) Status() Status {
 	w.mu.Lock()
 	s, connected := w.session, w.connected
 	w.mu.Unlock()
-	st := Status{Draining: w.draining.Load(), Ready: slices.Clone(w.modules.digests())}
+	st := Status{Draining: w.draining.Load(), Slots: w.cfg.Slots, Ready: slices.Clone(w.modules.digests())}
 	if s == nil {
 		return st
 	}

@@ -129,6 +129,9 @@ func TestMetrics(t *testing.T) {
 	if n := f.sum("taskrt_module_compile_duration_seconds", "result=compiled"); n != float64(len(guests)) {
 		t.Errorf("%v modules were compiled, want %d", n, len(guests))
 	}
+	if n := f.sum("taskrt_worker_slots"); n != 4 {
+		t.Errorf("the worker has %v slots", n)
+	}
 	if f.sum("taskrt_worker_connected") != 1 || f["go_goroutines"] == nil || f["process_cpu_seconds_total"] == nil {
 		t.Error("worker, Go or process missing")
 	}
@@ -165,6 +168,14 @@ func (c *cluster) scrapeNodes() {
 		}
 		if f.sum("taskrt_raft_term") < 1 || f.sum("taskrt_raft_disk_write_duration_seconds") < 1 || f.sum("taskrt_raft_members") != 3 || f.sum("taskrt_sessions") < 1 {
 			c.t.Errorf("%s: raft or sessions", p.id)
+		}
+		for _, disk := range []string{"disk=raft", "disk=blobs"} {
+			if free, size := f.sum("taskrt_disk_free_bytes", disk), f.sum("taskrt_disk_size_bytes", disk); free <= 0 || free > size {
+				c.t.Errorf("%s: %v of %v bytes are free: %s", p.id, free, size, disk)
+			}
+		}
+		if at := f.sum("taskrt_clock_timestamp_seconds"); at < 1e9 {
+			c.t.Errorf("%s has the time %v", p.id, at)
 		}
 		if f.sum("taskrt_http_requests_total", "route=/readyz", "code=200") < 1 {
 			c.t.Errorf("%s has counted no request", p.id)

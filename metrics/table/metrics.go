@@ -26,6 +26,7 @@ func guests() []Metric {
 		{"taskrt_code_cache_bytes", Gauge, nil, false, "native code and memory images of modules in `wasm-cache/`; at most 1 GiB"},
 		{"taskrt_worker_connected", Gauge, nil, false, "1 if the worker's session is connected to the leader"},
 		{"taskrt_worker_breaches_total", Counter, nil, false, "frames of the guests' process that went no further, because a process of guests does not say them: code of a guest has taken it over"},
+		{"taskrt_worker_slots", Gauge, nil, false, "how many attempts run here at a time"},
 		{"taskrt_worker_tasks", Gauge, []string{"state"}, false, "`held`: all leases; `executing`: the leases whose guest code runs"},
 	}
 }
@@ -62,6 +63,11 @@ func nodes() []Metric {
 		{"taskrt_raft_disk_write_duration_seconds", Histogram, nil, false, "how long durable writes (fsync) of the log took"},
 		{"taskrt_raft_disk_write_bytes_total", Counter, nil, false, "bytes of log entries in these writes"},
 		{"taskrt_disk_error", Gauge, []string{"disk"}, false, "1 with `raft`: a write failed or stalled, and the node stops. 1 with `blobs`: the disk refused a file within the last minute"},
+		{"taskrt_disk_free_bytes", Gauge, []string{"disk"}, false, "bytes that the node may still write on the disk of its log (`raft`) and of its blobs (`blobs`), which may be the same"},
+		{"taskrt_disk_size_bytes", Gauge, []string{"disk"}, false, "bytes of this disk in all"},
+		{"taskrt_clock_timestamp_seconds", Gauge, nil, false, "the wall clock of this node"},
+		{"taskrt_certificate_expiry_timestamp_seconds", Gauge, []string{"port"}, false, "when a certificate of one's own ends: of the port for clients (`http`, `--tls-cert`), of the port for nodes (`node`, `--node-cert`). Absent for certificates that follow from the cluster secret: they are made anew in time"},
+		{"taskrt_tokens_ending", Gauge, nil, false, "tokens that end within a week, sessions of people who have signed in left out"},
 		{"taskrt_blob_files", Gauge, nil, false, "blobs on this node's disk, counted every 15 s, or less often if there are many"},
 		{"taskrt_blob_bytes", Gauge, nil, false, "bytes of these blobs"},
 		{"taskrt_blobs_missing", Gauge, nil, false, "blobs that this node should have and lacks: it fetches them"},

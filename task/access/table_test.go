@@ -128,3 +128,20 @@ func TestManyTokens(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEnding: tokens that end soon are counted, those that have ended, that never end and those of people who have signed in are not.
+func TestEnding(t *testing.T) {
+	table := access.NewTable(7)
+	for i, x := range []access.Token{
+		{Name: "ended", Expires: 1000}, {Name: "soon", Expires: 1001}, {Name: "just", Expires: 1100}, {Name: "later", Expires: 1101}, {Name: "never"},
+		{Name: "session", Expires: 1001, Subject: "ann"},
+	} {
+		x.Number, x.Rev, x.Hash = uint64(i+2), uint64(i+2), secretHash(byte(i))
+		table.Put(&x)
+	}
+	if n := table.View(1000).Ending(100); n != 2 {
+		t.Errorf("%d tokens end soon, want 2", n)
+	}
+}
+
+func secretHash(b byte) access.Hash { return access.Hash{b + 1} }

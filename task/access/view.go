@@ -45,6 +45,16 @@ func (v View) Named(name string) *Token { return v.table.Named(name) }
 // After yields the tokens behind a name, in the order of their names; "": all of them.
 func (v View) After(name string) func(yield func(*Token) bool) { return v.table.After(name) }
 
+// Ending counts the tokens that hold now and end within so many milliseconds. Sessions, which all do, are left out.
+func (v View) Ending(within int64) (n int) {
+	for t := range v.table.After("") {
+		if t.Subject == "" && t.Expires > v.now && t.Expires <= v.now+within {
+			n++
+		}
+	}
+	return n
+}
+
 // Speaks reports whether a command of this caller would be carried out now.
 func (v View) Speaks(number uint64) bool { return v.table.Speaks(number, v.now) }
 

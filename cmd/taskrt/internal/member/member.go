@@ -131,6 +131,12 @@ func Open(c Config) (*Member, error) {
 	for _, why := range []lobby.Reason{lobby.Waiting, lobby.Idle, lobby.Open} {
 		m.metrics.WatchClients(why.String(), func() int64 { return m.http.Dropped(why) })
 	}
+	if m.pair != nil {
+		m.metrics.WatchCertificate("http", m.pair.Ends)
+	}
+	if m.keys != nil {
+		m.metrics.WatchCertificate("node", m.keys.Ends)
+	}
 	return m, nil
 }
 
