@@ -32,8 +32,20 @@ func (c *cluster) guestsOf(p *process) (pid int) {
 }
 
 // undisturbed notes who leads. The function that it returns demands that nothing has changed since, and that every node answers.
-// It demands nothing of a machine on which this test itself stood still, as heartbeats did then.
 func (c *cluster) undisturbed() func() {
+	c.t.Helper()
+	watch := c.watchLeader()
+	return func() {
+		c.t.Helper()
+		if why := watch(); why != "" {
+			c.t.Error(why)
+		}
+	}
+}
+
+// watchLeader notes who leads. The function that it returns says what has changed since, or who does not answer; "" if nothing. It says nothing of a
+// machine on which this test itself stood still, as heartbeats did then.
+func (c *cluster) watchLeader() func() string {
 	c.t.Helper()
 	c.leader()
 	var stood atomic.Int64 // the longest, in ns
@@ -48,21 +60,22 @@ func (c *cluster) undisturbed() func() {
 	if !ok {
 		c.t.Fatal("no status")
 	}
-	return func() {
+	return func() (why string) {
 		c.t.Helper()
 		after, ok := c.status()
 		if stood := time.Duration(stood.Load()); stood > standstill {
 			c.t.Logf("this process stood still for %v: what became of the leader says nothing", stood)
-			return
+			return ""
 		}
 		if !ok || after.Leader != before.Leader {
-			c.t.Fatalf("the leader was %s, is %s", before.Leader, after.Leader)
+			return fmt.Sprintf("the leader was %s, is %s", before.Leader, after.Leader)
 		}
 		for i, n := range after.Nodes {
 			if n.Term != before.Nodes[i].Term || !n.Reachable || !c.nodes[i].running() {
-				c.t.Errorf("before %+v, after %+v", before.Nodes[i], n)
+				why += fmt.Sprintf("before %+v, after %+v\n", before.Nodes[i], n)
 			}
 		}
+		return why
 	}
 }
 
@@ -70,41 +83,61 @@ func (c *cluster) undisturbed() func() {
 const standstill = 200 * time.Millisecond
 
 // TestGuestsDieAlone: whatever ends the process of the leader's guests, the task runs again, and every submit to every node is answered
-// meanwhile by the same leader in the same term.
+// meanwhile by the same leader in the same term. A busy machine may change its leader by itself, so each way to die is tried up to three times: guests
+// that disturb a leader do so every time.
 func TestGuestsDieAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "--session-ttl", "3s")
 	c.push("wait", "echo")
-	check := c.undisturbed()
 	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGSTOP} {
-		id := fmt.Sprint("struck-", int(how))
-		c.submit(0, map[string]any{"behavior": "wait", "id": id, "params": map[string]int{"ms": 4000}})
-		struck := c.process(c.runningOn(id))
-		before := 0 // not guestsOf: what ran the suspect of the round before alone may still be there
-		c.eventually("it executes", func() bool {
-			all := struck.executions()
-			if i := slices.IndexFunc(all, func(e execution) bool { return e.Task == id }); i >= 0 {
-				before = all[i].PID
+		for try := 1; ; try++ {
+			why := c.strike(how, fmt.Sprintf("%d-%d", int(how), try))
+			if why == "" {
+				break
 			}
-			return before > 0
-		})
-		if err := syscall.Kill(before, how); err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; !c.get(id, "").Final; i++ {
-			echo := fmt.Sprint("beside-", int(how), "-", i)
-			c.submit(i%3, map[string]any{"behavior": "echo", "id": echo})
-			if got := c.final(echo); got.Status != "SUCCESS" {
-				t.Errorf("%+v", got)
+			if t.Logf("%v, try %d: %s", how, try, why); try == 3 {
+				t.Errorf("%v: each of %d times the cluster was disturbed", how, try)
+				break
 			}
 		}
-		if got := c.final(id); got.Status != "SUCCESS" || got.Attempt != 2 {
-			t.Errorf("%v: %+v", how, got)
-		}
-		c.eventually("another process for guests", func() bool { pid, found := trio.Guests(struck.cmd.Process.Pid); return found && pid != before })
-		check()
 	}
 	c.digestsAgree()
+}
+
+// strike ends the process in which the guest of a new task executes, and says how the cluster was disturbed by it; "" if it was not.
+func (c *cluster) strike(how syscall.Signal, round string) (disturbed string) {
+	c.t.Helper()
+	watch := c.watchLeader()
+	id := "struck-" + round
+	c.submit(0, map[string]any{"behavior": "wait", "id": id, "params": map[string]int{"ms": 4000}})
+	struck := c.process(c.runningOn(id))
+	before := 0 // not guestsOf: what ran the suspect of the round before alone may still be there
+	c.eventually("it executes", func() bool {
+		all := struck.executions()
+		if i := slices.IndexFunc(all, func(e execution) bool { return e.Task == id }); i >= 0 {
+			before = all[i].PID
+		}
+		return before > 0
+	})
+	if err := syscall.Kill(before, how); err != nil {
+		c.t.Fatal(err)
+	}
+	for i := 0; !c.get(id, "").Final; i++ {
+		echo := fmt.Sprint("beside-", round, "-", i)
+		c.submit(i%3, map[string]any{"behavior": "echo", "id": echo})
+		if got := c.final(echo); got.Status != "SUCCESS" {
+			c.t.Errorf("%+v", got)
+		}
+	}
+	got := c.final(id)
+	if got.Status != "SUCCESS" || got.Attempt < 2 {
+		c.t.Errorf("%v: %+v", how, got)
+	}
+	if got.Attempt > 2 {
+		disturbed = fmt.Sprintf("%+v\n", got)
+	}
+	c.eventually("another process for guests", func() bool { pid, found := trio.Guests(struck.cmd.Process.Pid); return found && pid != before })
+	return disturbed + watch()
 }
 
 // TestKilledServerWithStoppedGuests: the guests' process of a server that is killed does not go on when somebody wakes it up: it ends
