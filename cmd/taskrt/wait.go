@@ -93,31 +93,25 @@ func (c *client) awaitMany(ids []string, until string, anyOne bool, timeout api.
 		r.Mode = "any"
 	}
 	end := time.Now().Add(cmp.Or(time.Duration(timeout), maxWait))
-	reply, err := c.WaitTasks(c.ctx, r)
-	for apiclient.Passes(err) && c.ctx.Err() == nil && time.Until(end) > 0 {
-		reply, err = c.WaitTasks(c.ctx, r)
-	}
-	if err != nil {
-		return err
-	}
-	for _, t := range reply.Tasks { // only an outcome after this command counts, as in wait for one task
-		if t != nil {
-			r.Since = max(r.Since, t.Rev)
+	var reply *api.WaitReply
+	for left := time.Until(end); reply == nil || reply.TimedOut && left > 0; left = time.Until(end) {
+		if reply != nil {
+			r.Timeout = new(api.Duration(min(left, api.MaxWait*time.Second)))
 		}
-	}
-	for reply.TimedOut {
-		left := time.Until(end)
-		if left <= 0 {
-			break
-		}
-		r.Timeout = new(api.Duration(min(left, api.MaxWait*time.Second)))
-		switch next, err := c.WaitTasks(c.ctx, r); {
-		case apiclient.Passes(err) && c.ctx.Err() == nil: // nobody leads: the wait goes on
+		next, err := c.WaitTasks(c.ctx, r)
+		switch {
+		case apiclient.Passes(err) && c.ctx.Err() == nil && left > 0: // nobody leads: the wait goes on
+			continue
 		case err != nil:
 			return err
-		default:
-			reply = next
+		case reply == nil: // the first look: only an outcome after this command counts, as in wait for one task
+			for _, t := range next.Tasks {
+				if t != nil {
+					r.Since = max(r.Since, t.Rev)
+				}
+			}
 		}
+		reply = next
 	}
 	if err := c.print(func(w *terminal.Table) { show.Waited(w, ids, reply.Tasks) }); err != nil {
 		return err
