@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/api/server/session"
 )
@@ -50,13 +49,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	switch {
 	case path == root && wantsPage(r):
-		h.guarded(w, navigation(r), h.page)
+		h.door.Keep(http.HandlerFunc(h.page)).ServeHTTP(w, pages.Visit(r))
 	case strings.HasPrefix(path, assetPrefix):
-		h.guarded(w, r, func(w http.ResponseWriter, r *http.Request) { embedded().file(w, r) })
+		h.door.Keep(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { embedded().file(w, r) })).ServeHTTP(w, r)
 	case h.desk == nil:
 		h.api.ServeHTTP(w, r)
 	case path == session.Path:
-		h.guarded(w, r, h.desk.ServeHTTP)
+		h.door.Keep(h.desk).ServeHTTP(w, r)
 	default:
 		h.api.ServeHTTP(w, h.desk.Admit(r))
 	}
@@ -70,31 +69,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 	embedded().page(w, r, access)
 }
 
-// guarded serves a request that the Door lets pass.
-func (h *handler) guarded(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
-	pages.Mark(w.Header())
-	if err := h.door.Check(r); err != nil {
-		http.Error(w, err.Error(), api.StatusOf(api.CodeOf(err)))
-		return
-	}
-	serve(w, r)
-}
-
 // wantsPage reports whether a browser asks for a page, not a program for JSON.
 func wantsPage(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
-}
-
-// navigation lets the page be opened by a link on a page of another origin, in a tab of its own: what the page is to show it asks for itself,
-// as the same origin. The page of the link gets nothing of it (Cross-Origin-Opener-Policy, frame-ancestors).
-func navigation(r *http.Request) *http.Request {
-	if r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document" {
-		return r
-	}
-	typed := new(http.Request)
-	*typed = *r
-	typed.Header = r.Header.Clone()
-	typed.Header.Set("Sec-Fetch-Site", "none")
-	typed.Header.Del("Origin")
-	return typed
 }

@@ -198,13 +198,13 @@ func TestSessions(t *testing.T) {
 func TestSize(t *testing.T) {
 	packed := 0
 	for _, a := range embedded().byName {
-		packed += len(a.gzip)
+		packed += a.Packed()
 	}
 	t.Logf("%d bytes compressed, in %d files", packed, len(embedded().byName))
 	if packed > maxPacked {
 		t.Errorf("%d bytes compressed: more than %d", packed, maxPacked)
 	}
-	list := string(embedded().byName["lib/README.md"].plain)
+	list := string(embedded().byName["lib/README.md"].Bytes())
 	libraries, err := fs.ReadDir(files, "assets/lib")
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestSize(t *testing.T) {
 		if path.Ext(f.Name()) != ".js" && path.Ext(f.Name()) != ".css" {
 			continue
 		}
-		sum := sha256.Sum256(embedded().byName["lib/"+f.Name()].plain)
+		sum := sha256.Sum256(embedded().byName["lib/"+f.Name()].Bytes())
 		if !strings.Contains(list, "| "+f.Name()+" |") || !strings.Contains(list, hex.EncodeToString(sum[:])) {
 			t.Errorf("%s is not what lib/README.md says: %x", f.Name(), sum)
 		}
@@ -227,10 +227,10 @@ func TestHouse(t *testing.T) {
 		if strings.HasPrefix(name, "lib/") {
 			continue
 		}
-		if n := bytes.Count(a.plain, []byte("\n")); n > 500 {
+		if n := bytes.Count(a.Bytes(), []byte("\n")); n > 500 {
 			t.Errorf("%s has %d lines", name, n)
 		}
-		for i, line := range strings.Split(string(a.plain), "\n") {
+		for i, line := range strings.Split(string(a.Bytes()), "\n") {
 			if found := inline.FindString(strings.NewReplacer("http://www.w3.org/2000/svg", "", "http://127.0.0.1:7070", "").Replace(line)); found != "" {
 				t.Errorf("%s:%d: %q", name, i+1, found)
 			}

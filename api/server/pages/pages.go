@@ -118,3 +118,17 @@ func (d Door) Keep(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// Visit lets a page of this server be opened by a link on a page of another origin, in a tab of its own: what the page is to show it asks for itself,
+// as the same origin. The page of the link gets nothing of it (Cross-Origin-Opener-Policy, frame-ancestors).
+func Visit(r *http.Request) *http.Request {
+	if r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document" {
+		return r
+	}
+	typed := new(http.Request)
+	*typed = *r
+	typed.Header = r.Header.Clone()
+	typed.Header.Set("Sec-Fetch-Site", "none")
+	typed.Header.Del("Origin")
+	return typed
+}
