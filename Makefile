@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build bucket-check openapi-check console-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build docs bucket-check openapi-check console-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ build: ## bin/taskrt
 
 dist: ## dist/: archives of static binaries for four systems, .deb, .rpm, an image for containers, bills of materials, checksums; one commit gives one set of bytes
 	cd packages && $(GO) run . -out ../dist $(DIST)
+
+docs: ## dist/docs: the documentation as a site with a search, as every node serves it at /docs; a browser opens dist/docs/index.html
+	$(GO) run -tags $(TAGS) ./docs/site/write -version "$$(cat VERSION)" -out dist/docs
 
 image: ## dist/taskrt_VERSION_image.tar: the image for containers, as an OCI layout for two processors; no daemon is asked
 	cd packages && $(GO) run . -out ../dist -only image -targets linux_amd64,linux_arm64

@@ -221,7 +221,7 @@ var arrows = map[string][]string{
 	"internal/birth":                 {"internal/durable"},
 	"backup/sealed":                  {},
 	"cmd/taskrt/internal/settings":   {"runtime/grants"},
-	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "node/scheduled", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux", "console"},
+	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "node/scheduled", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux", "console", "docs/site"},
 	"cmd/taskrt/internal/preflight":  {"node", "raftstore/logstore", "worker"},
 	"cmd/taskrt/internal/supervisor": {},
 	"cmd/taskrt/internal/exit":       {"api", "api/client", "node", "worker"},
@@ -257,6 +257,9 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/top":        {"api", "api/client", "api/insight", "cmd/taskrt/internal/follow", "cmd/taskrt/internal/show", "internal/terminal"},
 	"task/hurdle":                    {"task/names"},
 	"internal/webfile":               {},
+	"docs/site/write":                {"docs/site"},
+	"docs/site":                      {"api/server/pages", "docs", "internal/webfile"},
+	"docs":                           {},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
@@ -343,6 +346,7 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/upkeep":   {"github.com/urfave/cli/v2"},
 	"cmd/taskrt/internal/explain":  {"github.com/urfave/cli/v2"},
 	"cmd/taskrt/internal/top":      {"golang.org/x/sync"},
+	"docs/site":                    {"github.com/yuin/goldmark"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

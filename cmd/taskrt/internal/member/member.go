@@ -18,6 +18,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
 	"github.com/taskrt/taskrt/console"
+	"github.com/taskrt/taskrt/docs/site"
 	"github.com/taskrt/taskrt/internal/mux"
 	"github.com/taskrt/taskrt/metrics"
 	"github.com/taskrt/taskrt/node"
@@ -76,6 +77,7 @@ type Member struct {
 	metrics *metrics.Metrics
 	names   []string // by which clients call http
 	URL     string
+	version string
 	log     *slog.Logger
 }
 
@@ -94,7 +96,7 @@ func Open(c Config) (*Member, error) {
 	}
 	m := &Member{
 		port: mux.New(raftListener, keys.Guard(c.Keys)), keys: c.Keys, pair: c.Pair, names: pages.Names(c.Hosts, c.HTTP, c.Raft, c.HTTPAs, c.RaftAs),
-		log: c.Log.With("node", c.ID),
+		version: c.Metrics.Version, log: c.Log.With("node", c.ID),
 	}
 	m.port.LogTo(m.log)
 	m.metrics = metrics.New(metrics.Config{Version: c.Metrics.Version, Revision: c.Metrics.Revision, Logger: m.log})
@@ -158,6 +160,7 @@ func (m *Member) Run(ctx context.Context) error {
 		config.OnRefusal = m.Node.Refused
 	}
 	handler := console.New(server.New(m.Node.Guarded(), config), console.Config{Door: config.Door, Gate: config.Gate, Cluster: config.Cluster})
+	handler = site.New(handler, config.Door, m.version)
 	go keys.Watch(ctx, m.pair, m.keys, m.log)
 	go func() { served <- m.serve(ctx, handler); stop() }()
 	go func() { ported <- m.port.Serve(); stop() }()
