@@ -51,6 +51,7 @@ export function Shell({ pages, children }) {
           return shown.length > 0 && html`<p class="menu-head" id="menu-${name}">${name}</p><ul aria-labelledby="menu-${name}">${shown.map(([path, text]) => html`
             <li><a href=${href([path], inSpace(namespace))} aria-current=${here === path ? 'page' : undefined}>${text}</a></li>`)}</ul>`;
         })}
+        <p class="menu-head" id="menu-help">Help</p><ul aria-labelledby="menu-help"><li><a href="docs/">Documentation</a></li></ul>
         <${Account} who=${who} />
       </nav>
       <main id="main" ref=${main} tabindex="-1">${children}</main>

@@ -47,6 +47,12 @@ var wide = look{1440, 900, false}
 // open opens a place of the console. At the end nothing may have been said in the browser's console, and refused by the policy.
 func open(t *testing.T, url, place string, l look) *tab {
 	t.Helper()
+	return visit(t, url+"/#/"+place, l)
+}
+
+// visit opens a page.
+func visit(t *testing.T, url string, l look) *tab {
+	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
 	b := &tab{t: t, ctx: ctx}
 	t.Cleanup(cancel)
@@ -62,7 +68,7 @@ func open(t *testing.T, url, place string, l look) *tab {
 		}),
 	)
 	b.as(l)
-	b.do(chromedp.Navigate(url + "/#/" + place))
+	b.do(chromedp.Navigate(url))
 	t.Cleanup(b.quiet)
 	return b
 }
