@@ -10,7 +10,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build docs bucket-check openapi-check console-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build docs bucket-check openapi-check console-check observe-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ openapi-check: ## a schema, and clients by ogen and openapi-typescript on a live
 
 console-check: ## the web console in chromium, on real nodes: each page, by keyboard, light and dark, narrow and wide, axe (needs chromium)
 	cd console/testdata/check && $(GO) test -vet=off -count 1 -timeout 10m .
+
+observe-check: ## Prometheus' promtool reads the rules and the scrapes of taskrt observe, and sees each alert fire and not fire (needs promtool)
+	TASKRT_PROMTOOL=1 $(GO) test $(LEAN) -count 1 -timeout 5m -run Promtool ./cmd/taskrt/internal/observe
 
 demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 	$(GO) run ./internal/demo -taskrt bin/taskrt

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -122,7 +123,7 @@ func waitTimeout(c *cli.Context) (api.Duration, error) {
 
 // wantedForm reads -o and --columns.
 func wantedForm(c *cli.Context) (f form.Form, columns terminal.Columns, err error) {
-	if f, err = form.Parse(c.String("output")); err != nil {
+	if f, err = form.Parse(cmp.Or(c.String("output"), string(form.Table))); err != nil { // not every command has the flag
 		return f, columns, usagef(c, "--output %w", err)
 	}
 	columns = terminal.Columns{Names: splitList(c.String("columns")), Wide: f == form.Wide}

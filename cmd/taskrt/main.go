@@ -95,7 +95,7 @@ func (p *program) app() *cli.App {
 			p.cancelCommand(), p.retryCommand(), p.resubmitCommand(), p.rmCommand(), jobCommand(p), p.logsCommand(),
 			p.blobCommand(),
 			p.opCommand(),
-			p.namespaceCommand(), p.maintenanceCommand(), p.clusterCommand(), snapshotCommand(p), secretCommand(p), tokenCommand(p), auditCommand(p), contextCommand(p), loginCommand(p), logoutCommand(p), oidcCommand(p), p.benchCommand(), explainCommand(p), complete.Command(p.stdout), p.versionCommand(),
+			p.namespaceCommand(), p.maintenanceCommand(), p.clusterCommand(), snapshotCommand(p), secretCommand(p), tokenCommand(p), auditCommand(p), contextCommand(p), loginCommand(p), logoutCommand(p), oidcCommand(p), p.benchCommand(), observeCommand(p), explainCommand(p), complete.Command(p.stdout), p.versionCommand(),
 		},
 	}
 	prepare(app.Commands, app.Name)

@@ -26,7 +26,7 @@ var arrows = map[string][]string{
 	"metrics":   {"node", "raftstore", "runtime", "worker", "metrics/table", "internal/diskspace"},
 	"cmd/taskrt": {
 		"cmd/taskrt/internal/atrest", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/devsecret", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/filters", "cmd/taskrt/internal/form", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/health", "cmd/taskrt/internal/heap", "cmd/taskrt/internal/input", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/local", "cmd/taskrt/internal/login", "cmd/taskrt/internal/lone", "cmd/taskrt/internal/member", "cmd/taskrt/internal/ports", "cmd/taskrt/internal/preflight", "cmd/taskrt/internal/settings", "cmd/taskrt/internal/supervisor", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "cmd/taskrt/internal/schedule", "cmd/taskrt/internal/show", "cmd/taskrt/internal/snapshots", "cmd/taskrt/internal/whole", ".",
-		"abi", "api", "api/auth", "api/children", "api/client", "api/server/pages", "metrics", "node", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/subproc", "internal/terminal", "internal/wall", "api/membership", "api/jobs", "cmd/taskrt/internal/upkeep", "cmd/taskrt/internal/mass", "cmd/taskrt/internal/follow", "cmd/taskrt/internal/complete", "cmd/taskrt/internal/top", "cmd/taskrt/internal/explain",
+		"abi", "api", "api/auth", "api/children", "api/client", "api/server/pages", "metrics", "node", "raftstore/logstore", "runtime", "runtime/grants", "runtime/manifest", "runtime/upload", "task", "task/access", "trust", "internal/bench", "internal/durable", "internal/mux", "internal/subproc", "internal/terminal", "internal/wall", "api/membership", "api/jobs", "cmd/taskrt/internal/upkeep", "cmd/taskrt/internal/mass", "cmd/taskrt/internal/follow", "cmd/taskrt/internal/complete", "cmd/taskrt/internal/top", "cmd/taskrt/internal/explain", "cmd/taskrt/internal/observe",
 	},
 
 	"cmd/taskrt/internal/cmdline":   {},
@@ -260,6 +260,7 @@ var arrows = map[string][]string{
 	"docs/site/write":                {"docs/site"},
 	"docs/site":                      {"api/server/pages", "docs", "internal/webfile"},
 	"docs":                           {},
+	"cmd/taskrt/internal/observe":    {"api", "cmd/taskrt/internal/cmdline", "metrics/table"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
@@ -347,6 +348,7 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/explain":  {"github.com/urfave/cli/v2"},
 	"cmd/taskrt/internal/top":      {"golang.org/x/sync"},
 	"docs/site":                    {"github.com/yuin/goldmark"},
+	"cmd/taskrt/internal/observe":  {"github.com/urfave/cli/v2", "go.yaml.in/yaml/v3"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

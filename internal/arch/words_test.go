@@ -14,6 +14,8 @@ var exact = exceptions{
 	"cmd/taskrt/client.go:program.openLog":    "slog quotes what it logs",
 	"cmd/taskrt/main.go:program.app":          "urfave/cli prints help, which is taskrt's own text",
 
+	"cmd/taskrt/observe.go:observeCommand": "YAML and JSON for Prometheus and Grafana, which quote what a terminal would obey",
+
 	"cmd/taskrt/internal/form/form.go:Printer.Write":  "-o json is the API's answer, byte for byte",
 	"cmd/taskrt/internal/snapshots/snapshots.go:save": "a backup on standard output, which must not be a terminal",
 }

@@ -136,6 +136,7 @@ func TestMetrics(t *testing.T) {
 		t.Error("worker, Go or process missing")
 	}
 	c.scrapeNodes()
+	c.observed(addr, c.nodes[0].http, c.nodes[1].http, c.nodes[2].http)
 
 	// A worker that starts again is ready without compiling.
 	w.terminate()

@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -69,6 +71,9 @@ func TestOwnCertificatesAreRenewed(t *testing.T) {
 				writeSecret(t, h.file(name+".pem"), cert)
 			}
 		}
+	}
+	if _, text := c.do(t.Context(), 0, http.MethodGet, "/metrics", nil); strings.Count(string(text), "\ntaskrt_certificate_expiry_timestamp_seconds{port=") != 2 {
+		t.Error("the metrics do not say when both certificates end")
 	}
 	load.stop()
 	check()

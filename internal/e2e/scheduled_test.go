@@ -172,7 +172,12 @@ func TestBackupsBySchedule(t *testing.T) {
 	for i, p := range c.nodes {
 		c.eventually("every node has the metric", func() bool {
 			code, data := c.do(t.Context(), i, http.MethodGet, "/metrics", nil)
-			return code == http.StatusOK && strings.Contains(string(data), "\ntaskrt_backup_last_success_timestamp_seconds ")
+			for _, name := range []string{"success_timestamp_seconds", "duration_seconds", "bytes", "new_bytes"} {
+				if !strings.Contains(string(data), "\ntaskrt_backup_last_"+name+" ") {
+					return false
+				}
+			}
+			return code == http.StatusOK
 		})
 		p.kill9()
 	}
