@@ -3,9 +3,20 @@ import { html, useState } from '../core/html.js';
 import { change } from '../core/api.js';
 import { inSpace } from '../core/route.js';
 import { Dialog, Failed, Short, size } from './ui.js';
+import { isModule, noModule, readModule } from '../core/module.js';
 import { cli, tell } from './ask.js';
+import { Said } from './manifest.js';
 
 const largest = 32 << 20;
+
+/** The manifest that was written in place of the module's; undefined: none, or no JSON yet. */
+function instead(text) {
+  try {
+    return text.trim() ? JSON.parse(text) : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** @param {{namespace: string, close: (changed: boolean) => void}} props */
 export function Upload({ namespace, close }) {
@@ -15,6 +26,20 @@ export function Upload({ namespace, close }) {
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const [module, setModule] = useState(null);
+  const [said, setSaid] = useState(null); // what the file says of itself
+  const choose = async (e) => {
+    const chosen = e.target.files[0] || null;
+    setFile(chosen);
+    setSaid(null);
+    setError(null);
+    if (!chosen || chosen.size > largest) return;
+    try {
+      const read = readModule(await chosen.arrayBuffer());
+      if (e.target.files[0] === chosen) setSaid({ ...read, parsed: read.manifest === undefined ? undefined : JSON.parse(read.manifest) });
+    } catch (err) {
+      if (e.target.files[0] === chosen) setError({ code: 'invalid', message: err instanceof SyntaxError ? 'The manifest in the module is not JSON: ' + err.message : err.message });
+    }
+  };
   const wrong = () => {
     if (!file) return 'Choose a file.';
     if (file.size > largest) return `A module has at most ${size(largest)}; this one has ${size(file.size)}.`;
@@ -35,7 +60,7 @@ export function Upload({ namespace, close }) {
     setBusy(true);
     try {
       const bytes = await file.arrayBuffer();
-      if (new DataView(bytes).byteLength < 8 || new DataView(bytes).getUint32(0) !== 0x0061736d) throw Object.assign(new Error('The file does not begin as a module of WebAssembly does.'), { code: 'invalid' });
+      if (!isModule(bytes)) throw Object.assign(new Error(noModule), { code: 'invalid' });
       const answer = await change('POST', 'v1/modules', { query: { ...inSpace(namespace), name: name.trim() || undefined, manifest: manifest.trim() || undefined }, body: bytes, media: 'application/wasm' });
       setModule(answer.module);
       tell('The module was checked, and its behaviors are active.');
@@ -51,7 +76,8 @@ export function Upload({ namespace, close }) {
   }
   return html`<${Dialog} title="Upload a module" close=${() => close(false)}><form class="form" onSubmit=${upload}>
     <p>The cluster checks imports, manifest, limits and signatures, compiles the module, and tries one instance. Anything wrong is said here, and changes nothing.</p>
-    <label for="wasm">File</label><input id="wasm" type="file" accept=".wasm,application/wasm" required onChange=${(e) => setFile(e.target.files[0] || null)} />
+    <label for="wasm">File</label><input id="wasm" type="file" accept=".wasm,application/wasm" required onChange=${choose} />
+    ${said && html`<${Said} module=${said} manifest=${instead(manifest) ?? said.parsed} name=${name.trim()} />`}
     <label for="module-name">Name <span class="none">(of the behavior, where the module has no manifest)</span></label><input id="module-name" value=${name} onInput=${(e) => setName(e.target.value)} autocomplete="off" spellcheck="false" maxlength="128" />
     <details><summary>A manifest in place of the module's own</summary><label for="manifest">Manifest <span class="none">(JSON)</span></label><textarea id="manifest" rows="7" spellcheck="false" value=${manifest} onInput=${(e) => setManifest(e.target.value)}></textarea></details>
     ${error && html`<${Failed} error=${error} />`}

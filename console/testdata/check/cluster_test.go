@@ -37,8 +37,27 @@ func TestBehavior(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	guest := func(name string) string { return filepath.Join(filepath.Dir(file), name) }
+	b.do(chromedp.SetUploadFiles("#wasm", []string{guest("steps.wasm")}, chromedp.ByQuery))
+	b.sees("What the module says") // before anything is sent
+	for _, want := range []string{"taskrt_v1", "steps-stuck", "five steps, each with a checkpoint"} {
+		b.sees(want)
+	}
+	b.do(chromedp.Evaluate(`document.querySelector('.said details').open = true`, nil))
+	b.sees(`"object",`) // of its params_schema
+	b.shot("upload")
+	b.accessible()
+	b.do(chromedp.SetUploadFiles("#wasm", []string{guest("http.wasm")}, chromedp.ByQuery))
+	b.until(`[...document.querySelectorAll('.said .facts div')].some((d) => d.innerText.includes('Capabilities') && d.innerText.includes('http'))`)
+	b.do(chromedp.SetUploadFiles("#wasm", []string{guest("build-index.wasm")}, chromedp.ByQuery))
+	b.sees("the cluster runs the module to ask for it")
+	b.do(chromedp.SetUploadFiles("#wasm", []string{guest("grow.wasm")}, chromedp.ByQuery))
+	b.sees("4.0 MiB")
 	b.do(chromedp.SetUploadFiles("#wasm", []string{file}, chromedp.ByQuery))
+	b.sees("dies at once")
 	b.fill("#module-name", "uploaded")
+	b.until(`document.querySelector('.said strong').innerText === 'uploaded'`)
+	b.accessible()
 	b.do(chromedp.Evaluate(`document.querySelector('dialog .primary').click()`, nil))
 	b.sees("The module is active")
 	b.press("Done")
