@@ -21,6 +21,7 @@ const (
 	maxPixels  = 24_000_000 // 96 MB once it is decoded, which is what the memory is for
 	maxLongest = 2048
 	inlineMost = 64 << 10 // a picture in the params; a larger one is a blob
+	perUser    = 2        // pictures of one user at the same time, in the whole cluster
 )
 
 func init() {
@@ -32,6 +33,7 @@ func init() {
 		Retry:       sdk.Retry{MaxAttempts: 3},
 		RunTimeout:  5 * sdk.Minute,
 		Limits:      sdk.Limits{Memory: 384 << 20},
+		Concurrency: sdk.Concurrency{Key: "/user", PerKey: perUser},
 	})
 }
 
@@ -40,6 +42,7 @@ type params struct {
 	Longest int    `json:"longest"`
 	Format  string `json:"format"`
 	Quality int    `json:"quality"`
+	User    string `json:"user"` // whose limit this counts for; the picture does not depend on it
 }
 
 // source is {"$blob": "sha256:…"}, or a picture itself in base64.

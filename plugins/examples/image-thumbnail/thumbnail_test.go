@@ -264,6 +264,10 @@ func TestModule(t *testing.T) {
 	if len(h.Beats) < 10 {
 		t.Errorf("%d heartbeats", len(h.Beats))
 	}
+	h.Params = fmt.Appendf(nil, `{"image":{"$blob":%q},"longest":320,"user":"ann"}`, name)
+	if again := m.Run(t, "image-thumbnail", h); !bytes.Equal(again.Result, r.Result) {
+		t.Error("the picture depends on the user")
+	}
 	h.OnBeat = plugintest.AtBeat(len(h.Beats)+3, plugintest.Cancel)
 	m.Run(t, "image-thumbnail", h).WantKind(t, plugintest.Cancelled)
 	h = &plugintest.Host{Params: []byte(`{"image":"` + base64.StdEncoding.EncodeToString(huge(4899, 4898)) + `"}`)}
