@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +21,8 @@ import (
 
 // TestDocs runs every command line of the documentation verbatim. The ```sh blocks of one page, in order, are one
 // script: bash -e in a copy of what the repository holds, taskrt on the PATH, TASKRT_SERVER naming a fresh `taskrt dev`
-// cluster. A block that needs another terminal or machine is marked ```sh no-test, and the page says why.
+// cluster. A block that needs another terminal or machine is marked ```sh no-test, and the page says why. A page that starts three nodes has them at
+// the ports 7081 to 7083 and 7181 to 7183, in place of which a test takes ports that nobody uses.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -93,7 +96,8 @@ func shellBlocks(page string) (script string, blocks int, err error) {
 func runPage(t *testing.T, root, script string) {
 	d := startDev(t)
 	dir := copyTree(t, root)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // who hangs is shown, and not waited for
+	script = withFreePorts(t, script)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // who hangs is shown, and not waited for
 	defer cancel()
 	beside, err := leash.New() // what a page starts beside itself ends with it, also when it fails
 	if err != nil {
@@ -116,6 +120,35 @@ func runPage(t *testing.T, root, script string) {
 	if left := notIgnored(t, root, slices.DeleteFunc(filesIn(t, dir), func(f string) bool { return slices.Contains(before, f) })); len(left) > 0 {
 		t.Errorf("whoever tries the page finds these in the clone, and git too: %q; tmp/ is for them", left)
 	}
+}
+
+// withFreePorts lets the nodes of a page listen where nobody else does: outside of the range of ports for outgoing connections.
+func withFreePorts(t *testing.T, script string) string {
+	t.Helper()
+	const http, raft = "127.0.0.1:708", "127.0.0.1:718"
+	if !strings.Contains(script, http) {
+		return script
+	}
+	for range 100 {
+		begin := 2100 + rand.IntN(1000)
+		if free(begin) && free(begin+1) {
+			return strings.NewReplacer(http, fmt.Sprintf("127.0.0.1:%d", begin), raft, fmt.Sprintf("127.0.0.1:%d", begin+1)).Replace(script)
+		}
+	}
+	t.Fatal("no free ports on loopback")
+	return ""
+}
+
+// free reports whether the ports that begin so and end with 1, 2 and 3 are free.
+func free(begin int) bool {
+	for i := range 3 {
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d%d", begin, i+1))
+		if err != nil {
+			return false
+		}
+		ln.Close()
+	}
+	return true
 }
 
 // filesIn lists the files below dir.
