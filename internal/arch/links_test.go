@@ -54,6 +54,23 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestListedPages: docs/README.md lists each page of the documentation once, as the site wants it (SPEC U4).
+func TestListedPages(t *testing.T) {
+	t.Parallel()
+	base := root(t)
+	list := read(t, filepath.Join(base, "docs", "README.md"))
+	pages, err := filepath.Glob(filepath.Join(base, "docs", "*.md"))
+	if err != nil || len(pages) < 20 {
+		t.Fatal(pages, err)
+	}
+	for _, p := range pages {
+		name := filepath.Base(p)
+		if n := strings.Count(list, "]("+name+"): "); n != 1 && name != "README.md" {
+			t.Errorf("docs/README.md lists %s %d times, not once: `- [NAME](%s): what it is for.`", name, n, name)
+		}
+	}
+}
+
 func read(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
