@@ -33,8 +33,8 @@ export function useLoad(path, query = {}, { every = 0, exact = false, skip = fal
   return { ...state, reload };
 }
 
-/** Calls something every so many ms while the tab is seen, and once when it is seen again; never while the former call is under way. */
-export function useEvery(call, ms) {
+/** Calls something every so many ms while the tab is seen, and once when it is seen again, or at once; never while the former call is under way. */
+export function useEvery(call, ms, atOnce = false) {
   useEffect(() => {
     if (!ms) return undefined;
     let busy = false;
@@ -50,10 +50,11 @@ export function useEvery(call, ms) {
     };
     const timer = setInterval(run, ms);
     document.addEventListener('visibilitychange', run);
+    if (atOnce) run();
     return () => {
       ended = true;
       clearInterval(timer);
       document.removeEventListener('visibilitychange', run);
     };
-  }, [call, ms]);
+  }, [call, ms, atOnce]);
 }

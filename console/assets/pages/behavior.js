@@ -4,6 +4,7 @@ import { useLoad } from '../core/load.js';
 import { go, href, inSpace, namespaceOf } from '../core/route.js';
 import { useMe, may } from '../core/me.js';
 import { Ask, cli } from '../parts/ask.js';
+import { Rates } from '../parts/rates.js';
 import { Runs, byVersion } from '../parts/runs.js';
 import { Figures, Table } from '../parts/table.js';
 import { Payload, Text } from '../parts/text.js';
@@ -38,6 +39,7 @@ export function Behavior({ route, id }) {
       ${may(who, 'deploy', where) && html`<button onClick=${() => ask('rm')}>Remove</button>`}</${Head}>
     ${error && html`<${Failed} error=${error} retry=${reload} />`}
     <${Figures} of=${[[html`<a href=${list({ status: 'RUNNING' })}>${count(stats?.running ?? '')}</a>`, 'running'], [count(stats?.due ?? ''), 'due'], [count(stats?.delayed ?? ''), 'later'], [html`<a href=${list({ status: 'RETRYING' })}>${count(stats?.retrying ?? '')}</a>`, 'retrying'], [html`<${When} time=${stats?.oldest} none="—" />`, 'oldest due']]} />
+    <section class="panel"><h2>Rates</h2><${Rates} key=${namespace + '/' + b.name} namespace=${namespace} behavior=${b.name} /></section>
     <section class="panel"><div class="panel-head"><h2>The last runs</h2><a href=${list({})}>Its tasks</a></div><${Runs} tasks=${runs.data?.tasks || []} namespace=${namespace} /></section>
     <section class="panel"><h2>Versions</h2>${b.versions?.length ? html`<${Table} plain label="Versions" rows=${b.versions} id=${(v) => v.version} columns=${[
       ['Version', (v) => html`<${Short} of=${v.version} />`], ['', (v) => v.active && html`<${Badge} status="ACTIVE" />`], ['Module', (v) => html`<${Short} of=${v.module} />`], ['Activated', (v) => html`<${Stamp} time=${v.activated_at} />`],

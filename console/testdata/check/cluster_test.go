@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -73,6 +74,26 @@ func TestBehavior(t *testing.T) {
 	b.press("Remove")
 	b.press("Remove for good")
 	b.until(`location.hash === '#/behaviors'`)
+}
+
+// TestRates: the page of a behavior counts what is submitted, succeeds and fails while it is open, and draws it.
+func TestRates(t *testing.T) {
+	b := open(t, cluster.all[0].url, "behaviors/fails", wide)
+	b.until(`document.querySelector('.rates .line')`)
+	for i := range 20 { // half of them fail until they are given up
+		if _, err := cluster.do("POST", "/v1/tasks", fmt.Sprintf(`{"behavior":"fails","id":"rated-%d","params":%d}`, i, i%2*9)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"submitted", "succeed", "fail"} {
+		b.until(`window["` + line + `"] ||= [...document.querySelectorAll('.rates .legend li')].some((l) => l.innerText.endsWith(' ` + line + `') && !l.innerText.startsWith('0 '))`)
+	}
+	b.until(`(document.querySelector('.rates .line.good').getAttribute('d').match(/H/g) || []).length > 1`) // samples follow each other
+	if drawn := value[string](b, `document.querySelector('.rates .line.good').getAttribute('d')`); strings.Count(drawn, "M") != 1 {
+		t.Errorf("the line breaks off between samples: %s", drawn)
+	}
+	b.accessible()
+	b.shot("rates")
 }
 
 // TestNodes: a node is drained and gets tasks again; leadership is handed over; a node that is away is told apart.
