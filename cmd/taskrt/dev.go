@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,12 +12,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/devaddr"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/devsecret"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/firstlook"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/upkeep"
-	"github.com/taskrt/taskrt/internal/durable"
 )
 
 func (p *program) devCommand() *cli.Command {
@@ -39,6 +36,7 @@ func (p *program) devCommand() *cli.Command {
 			logStoreFlag(""),
 			capabilitiesFlag(""),
 			boolFlag(cmd, "secure", "TLS on every port, and tokens: the cluster secret and the root token are kept in --dir"),
+			boolFlag(cmd, "with-examples", "push four small modules to try: example.greet, .countdown, .unsteady and .squares"),
 			boolFlag("", "insecure", "allow an address that others can reach, without TLS and tokens"),
 		}, upkeep.Flags(upkeep.Kit{Duration: durationFlag, Int: intFlag, Bool: boolFlag})...),
 		Action: p.dev,
@@ -46,11 +44,6 @@ func (p *program) devCommand() *cli.Command {
 }
 
 const maxDevNodes = 9
-
-// devState is what DIR/dev.json keeps: the node-to-node addresses, so that a restart finds them again.
-type devState struct {
-	Raft []string `json:"raft"`
-}
 
 func (p *program) dev(c *cli.Context) error {
 	logging, err := quietLogSettings(c)
@@ -75,12 +68,12 @@ func (p *program) dev(c *cli.Context) error {
 		return err
 	}
 	defer remove()
-	listeners, err := devListeners(dir, n)
-	defer closeAll(listeners)
+	listeners, err := devaddr.Listen(dir, n)
+	defer devaddr.Close(listeners)
 	if err != nil {
 		return usagef(c, "%w", err)
 	}
-	addrs := addressesOf(listeners)
+	addrs := devaddr.Of(listeners)
 	d := devCluster{log: log}
 	if d.secret, err = devsecret.Open(dir, secure); err != nil {
 		return keyError(c, err)
@@ -89,7 +82,7 @@ func (p *program) dev(c *cli.Context) error {
 	config.Cache, config.Join, config.Expect, config.Log, config.LogSettings = filepath.Join(dir, "wasm-cache"), addrs, n, log, logging
 	config.Ports = n
 	for i := range n {
-		http, err := nthAddress(c.String("http"), i)
+		http, err := devaddr.Nth(c.String("http"), i)
 		if err != nil {
 			return usagef(c, "%w", err)
 		}
@@ -105,7 +98,7 @@ func (p *program) dev(c *cli.Context) error {
 		}
 		d.add(c.Context, m)
 	}
-	return p.devRun(c.Context, &d)
+	return p.devRun(c.Context, &d, c.Bool("with-examples"))
 }
 
 // devDir is the directory of the cluster. remove removes it, if it is a temporary one.
@@ -130,11 +123,20 @@ func devSecure(c *cli.Context) (secure bool, err error) {
 }
 
 // devRun prints the ready line when every node is ready, and waits for the end.
-func (p *program) devRun(ctx context.Context, d *devCluster) error {
+func (p *program) devRun(ctx context.Context, d *devCluster, examples bool) error {
 	if d.waitReady(ctx) {
+		if examples {
+			if err := firstlook.Push(ctx, d.members[0].Node); err != nil {
+				return errors.Join(err, d.stop())
+			}
+		}
 		_ = p.stdout.Printf("ready %s\n", d.members[0].URL) // a reader who has closed it needs no line
 		if d.secret != nil {
 			_ = p.stdout.Printf("%s\n", d.secret.Use(d.members[0].URL))
+		}
+		_ = p.stdout.Printf("console %s/\n", d.members[0].URL)
+		if examples {
+			firstlook.Print(p.stdout)
 		}
 		select {
 		case <-ctx.Done():
@@ -203,79 +205,4 @@ func (d *devCluster) waitReady(ctx context.Context) bool {
 			return false
 		}
 	}
-}
-
-const freeAddress = "127.0.0.1:0"
-
-// devListeners listens on the node-to-node addresses of the cluster in dir: the addresses of its last run, where they are
-// free, else new ones. A node's identity is its ID, so its address may change (SPEC C1). The members get the listeners
-// themselves, so that no other process takes an address in between. The caller closes them, also after an error.
-func devListeners(dir string, n int) (listeners []net.Listener, err error) {
-	file := filepath.Join(dir, "dev.json")
-	var state devState
-	b, err := os.ReadFile(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		state.Raft = make([]string, n)
-	case err != nil:
-		return nil, err
-	default:
-		if err := json.Unmarshal(b, &state); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	if len(state.Raft) != n {
-		return nil, fmt.Errorf("%s holds a cluster of %d nodes: give --nodes %d, or another --dir", dir, len(state.Raft), len(state.Raft))
-	}
-	if err := durable.MkdirAll(dir); err != nil {
-		return nil, err
-	}
-	for i, addr := range state.Raft {
-		if addr == "" {
-			addr = freeAddress
-		}
-		ln, err := net.Listen("tcp", addr)
-		if err != nil {
-			if ln, err = net.Listen("tcp", freeAddress); err != nil {
-				return listeners, exit.With(exit.Start, err)
-			}
-		}
-		listeners = append(listeners, ln)
-		state.Raft[i] = ln.Addr().String()
-	}
-	if b, err = json.Marshal(state); err != nil {
-		return listeners, err
-	}
-	return listeners, os.WriteFile(file, append(b, '\n'), 0o600)
-}
-
-// closeAll closes listeners; those that a member has are closed already.
-func closeAll(listeners []net.Listener) {
-	for _, ln := range listeners {
-		ln.Close()
-	}
-}
-
-// addressesOf are the addresses of listeners.
-func addressesOf(listeners []net.Listener) (addrs []string) {
-	for _, ln := range listeners {
-		addrs = append(addrs, ln.Addr().String())
-	}
-	return addrs
-}
-
-// nthAddress is addr with i added to its port; port 0 stays.
-func nthAddress(addr string, i int) (string, error) {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", err
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return "", fmt.Errorf("--http: %q is not a port number", port)
-	}
-	if number > 0 {
-		number += uint64(i)
-	}
-	return net.JoinHostPort(host, strconv.FormatUint(number, 10)), nil
 }

@@ -2,46 +2,16 @@ package main
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/taskrt/taskrt/internal/leash"
 )
-
-// TestDevHoldsItsAddresses: nobody else gets a node-to-node address before the member that it is for, and the next run of
-// the cluster has the addresses of the last one.
-func TestDevHoldsItsAddresses(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	listeners, err := devListeners(dir, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addrs := addressesOf(listeners)
-	for _, addr := range addrs {
-		if ln, err := net.Listen("tcp", addr); err == nil {
-			ln.Close()
-			t.Errorf("%s is free", addr)
-		}
-	}
-	closeAll(listeners)
-	again, err := devListeners(dir, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeAll(again)
-	kept := func(addr string) bool { return slices.Contains(addrs, addr) }
-	if got := addressesOf(again); len(got) != 3 || !slices.ContainsFunc(got, kept) { // one may be taken meanwhile
-		t.Errorf("%v after %v", got, addrs)
-	}
-}
 
 // TestDevSecure: what `taskrt dev --secure` prints is all that a shell needs to use the cluster, and without it nobody gets in. A cluster stays
 // as secure as it was made (SPEC A4, A6).
@@ -71,6 +41,9 @@ func TestDevSecure(t *testing.T) {
 		case use = <-d.more:
 		case <-time.After(patience):
 			t.Fatal("it does not say how it is used: ", d.log())
+		}
+		if console := <-d.more; console != "console "+d.url+"/" {
+			t.Errorf("the next line is %q", console)
 		}
 		return d, use
 	}

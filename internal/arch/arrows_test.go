@@ -263,6 +263,8 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/observe":    {"api", "cmd/taskrt/internal/cmdline", "metrics/table"},
 
 	"plugins/examples/image-thumbnail/pictures": {},
+	"cmd/taskrt/internal/firstlook":             {"api", "internal/terminal", "plugins/examples/starters"},
+	"cmd/taskrt/internal/devaddr":               {"cmd/taskrt/internal/exit", "internal/durable"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
