@@ -49,6 +49,8 @@ type Task struct {
 	Priority  int               `json:"priority"`
 	// CreatedBy is the name of the token that created the task, or token:N if that is gone; absent in a cluster that is open.
 	CreatedBy string `json:"created_by,omitempty"`
+	// Traceparent is the W3C trace context of what made the task due (SPEC U2), and of an accepted task that of its attempt.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // Minimal returns a copy of the task with only the fields that name it and say where it is.

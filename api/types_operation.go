@@ -50,6 +50,7 @@ type Operation struct {
 	CreatedAt    Time              `json:"created_at"`
 	FinishedAt   *Time             `json:"finished_at,omitempty"`
 	CreatedBy    string            `json:"created_by,omitempty"` // as a task's
+	Traceparent  string            `json:"traceparent,omitempty"`
 }
 
 // Final reports whether the operation has ended.

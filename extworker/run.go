@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/tracing"
 )
 
 // outcome is what a handler returned.
@@ -21,7 +22,8 @@ type outcome struct {
 func (w *Worker) run(parent context.Context, leased *api.Task) {
 	t := &Task{Task: leased, w: w, news: make(chan struct{}, 1)}
 	t.lease = time.Duration(leased.Lease.LeaseMS) * time.Millisecond
-	t.deadline = time.Now().Add(t.lease) // it was given before the answer was on its way; how long before, nobody can tell
+	t.deadline = time.Now().Add(t.lease)                    // it was given before the answer was on its way; how long before, nobody can tell
+	parent = tracing.WithParent(parent, leased.Traceparent) // what the handler submits belongs to the trace
 	var ctx context.Context
 	ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(parent))
 	defer t.cancel(nil)

@@ -1,6 +1,9 @@
 package task
 
-import "github.com/taskrt/taskrt/task/audit"
+import (
+	"github.com/taskrt/taskrt/task/audit"
+	"github.com/taskrt/taskrt/task/hash"
+)
 
 // AuditRecord says who changed what (SPEC A8): audit.Record, as a record of a snapshot.
 type AuditRecord = audit.Record
@@ -10,7 +13,7 @@ type AuditHead = audit.Head
 
 // WithAudit is WithLimit for the bounds of the audit.
 func WithAudit(b audit.Bounds) Option {
-	return func(m *Machine) { m.audit = audit.NewTable(hashedAudit, b) }
+	return func(m *Machine) { m.audit = audit.NewTable(hash.OfAudit, b) }
 }
 
 // Audit returns the records of changes and refusals for reading.

@@ -7,34 +7,6 @@ import "github.com/taskrt/taskrt/task/hash"
 // differ from the other replicas' from that write on. After each entry chain folds in the sum, the clocks, the counters and what was answered. The
 // encoded form is not used: encoding costs ten times as much, and a new version may encode the same record differently.
 
-// Kinds of hashed things. Part of the replicated contract.
-const (
-	hashedTask uint64 = iota + 1
-	hashedBehavior
-	hashedModule
-	hashedSession
-	hashedProcess
-	hashedAnswer
-	hashedEntry
-	hashedFinish
-	hashedStoreRecord
-	hashedDrained
-	hashedClientKey
-	hashedNamespace
-	hashedOperation
-	hashedInstance
-	hashedBlob
-	hashedRun
-	hashedOperationState
-	hashedAccessToken
-	hashedAccess // of what is known besides the tokens: package access knows that it follows
-	hashedAudit
-	hashedAuditScalars // as hashedAccess, of package audit
-	hashedMember
-	hashedHold
-	hashedJob
-)
-
 // hasher hashes records.
 type hasher struct{ hash.Hash }
 
@@ -52,7 +24,7 @@ func (h *hasher) blob(p *Payload) {
 
 // hashTask hashes every field of t that is not zero, and first which ones these are; a test walks the fields by reflection.
 func hashTask(t *Task) uint64 {
-	h := newHasher(hashedTask)
+	h := newHasher(hash.OfTask)
 	h.Str(t.Namespace)
 	h.Str(t.ID)
 	h.Str(t.Behavior)
@@ -68,7 +40,7 @@ func hashTask(t *Task) uint64 {
 // hashAnswer hashes a kept answer of a process, or under the hash of a client's key. taskHash is hashTask(r.Task), or 0
 // without a task: the caller often knows it.
 func hashAnswer(owner, seq uint64, r *Result, taskHash uint64) uint64 {
-	h := newHasher(hashedAnswer)
+	h := newHasher(hash.OfAnswer)
 	h.Word(owner)
 	h.Word(seq)
 	h.result(r, taskHash)
@@ -78,7 +50,7 @@ func hashAnswer(owner, seq uint64, r *Result, taskHash uint64) uint64 {
 // hashFinish identifies a finish, so that the same one sent again is known (SPEC L3). Never 0. The report's number and
 // the fuel are left out: the same outcome of the same lease is the same finish.
 func hashFinish(c *Finish) uint64 {
-	h := newHasher(hashedFinish)
+	h := newHasher(hash.OfFinish)
 	h.Word(c.Token)
 	h.payload(&c.Result)
 	h.error(c.Error)
@@ -119,14 +91,14 @@ func hashOperation(o *Operation) uint64 { return hashOperationStart(o) + hashOpe
 
 // hashOperationStart hashes the fields that an operation begins with and keeps. There may be a hundred thousand names of partitions.
 func hashOperationStart(o *Operation) uint64 {
-	h := newHasher(hashedOperation)
+	h := newHasher(hash.OfOperation)
 	h.operation(o)
 	return h.Sum()
 }
 
 // hashOperationState hashes the fields that change.
 func hashOperationState(o *Operation) uint64 {
-	h := newHasher(hashedOperationState)
+	h := newHasher(hash.OfOperationState)
 	h.Word(o.CreatedRev)
 	h.operationState(o)
 	return h.Sum()

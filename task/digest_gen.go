@@ -2,6 +2,10 @@
 
 package task
 
+import (
+	"github.com/taskrt/taskrt/task/hash"
+)
+
 func (h *hasher) attempts(xs []Attempt) {
 	h.Word(uint64(len(xs)))
 	for i := range xs {
@@ -19,7 +23,7 @@ func (h *hasher) attempts(xs []Attempt) {
 
 // hashBehavior hashes every field of a Behavior.
 func hashBehavior(x *Behavior) uint64 {
-	h := newHasher(hashedBehavior)
+	h := newHasher(hash.OfBehavior)
 	h.Str(x.Namespace)
 	h.Str(x.Name)
 	h.Str(x.Active)
@@ -52,7 +56,7 @@ func (h *hasher) error(x *Error) {
 
 // hashInstance hashes every field of an Instance.
 func hashInstance(x *Instance) uint64 {
-	h := newHasher(hashedInstance)
+	h := newHasher(hash.OfInstance)
 	h.Str(x.Namespace)
 	h.Str(x.Behavior)
 	h.Str(x.Target)
@@ -90,7 +94,7 @@ func (h *hasher) lease(x *Lease) {
 
 // hashModule hashes every field of a Module.
 func hashModule(x *Module) uint64 {
-	h := newHasher(hashedModule)
+	h := newHasher(hash.OfModule)
 	h.Str(x.Digest)
 	h.Int(x.Size)
 	h.Bytes(x.Manifest)
@@ -100,7 +104,7 @@ func hashModule(x *Module) uint64 {
 
 // hashNamespace hashes every field of a Namespace.
 func hashNamespace(x *Namespace) uint64 {
-	h := newHasher(hashedNamespace)
+	h := newHasher(hash.OfNamespace)
 	h.Str(x.Name)
 	h.Word(uint64(x.Status))
 	h.Int(x.Quota.MaxTasks)
@@ -138,6 +142,10 @@ func (h *hasher) operation(x *Operation) {
 	if x.Creator != 0 {
 		h.Word(27)
 		h.Word(x.Creator)
+	}
+	if x.Trace != "" {
+		h.Word(28)
+		h.Str(x.Trace)
 	}
 }
 
@@ -277,7 +285,7 @@ func (h *hasher) result(x *Result, taskHash uint64) {
 
 // hashSession hashes every field of a Session.
 func hashSession(x *Session) uint64 {
-	h := newHasher(hashedSession)
+	h := newHasher(hash.OfSession)
 	h.Word(x.ID)
 	h.Str(x.Worker)
 	h.Str(x.Node)
@@ -296,7 +304,7 @@ func hashSession(x *Session) uint64 {
 
 // hashStoreRecord hashes every field of a StoreRecord.
 func hashStoreRecord(x *StoreRecord) uint64 {
-	h := newHasher(hashedStoreRecord)
+	h := newHasher(hash.OfStoreRecord)
 	h.Word(x.ID)
 	h.Str(x.Namespace)
 	h.Str(x.Group)
@@ -380,5 +388,8 @@ func (h *hasher) fields(x *Task, has uint64) {
 	}
 	if has&hasCreator != 0 {
 		h.Word(x.Creator)
+	}
+	if has&hasTrace != 0 {
+		h.Str(x.Trace)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/audit"
+	"github.com/taskrt/taskrt/task/hash"
 	"github.com/taskrt/taskrt/task/upkeep"
 )
 
@@ -132,13 +133,13 @@ func TestEveryFieldIsHashed(t *testing.T) {
 		{blob, func() uint64 { return blob.Hash(1) }},
 		{run, func() uint64 { return new(upkeep.Table).Hash(run) }},
 		{token, func() uint64 {
-			x := access.NewTable(hashedAccessToken)
+			x := access.NewTable(hash.OfAccessToken)
 			x.Put(token)
 			x.Scalars = access.Scalars{} // the token alone
 			return x.Sum()
 		}},
 		{change, func() uint64 {
-			x := audit.NewTable(hashedAudit, audit.Bounds{Changes: 1, Refusals: 1})
+			x := audit.NewTable(hash.OfAudit, audit.Bounds{Changes: 1, Refusals: 1})
 			own := *change
 			x.Last = own.Number - 1
 			x.Put(&own)
@@ -146,12 +147,12 @@ func TestEveryFieldIsHashed(t *testing.T) {
 			return x.Sum()
 		}},
 		{counted, func() uint64 {
-			x := audit.NewTable(hashedAudit, audit.Bounds{})
+			x := audit.NewTable(hash.OfAudit, audit.Bounds{})
 			x.Scalars = *counted
 			return x.Sum()
 		}},
 		{known, func() uint64 {
-			x := access.NewTable(hashedAccessToken)
+			x := access.NewTable(hash.OfAccessToken)
 			x.Restore(known.Last, known.Rev, known.RootOff, &access.SignIn{Settings: known.SignIn, Rev: known.SignInRev})
 			return x.Sum()
 		}},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/task/blobs"
+	"github.com/taskrt/taskrt/task/upkeep"
 )
 
 // DropBlobs deletes blobs for a maintenance run (SPEC M3), at most MaxDrop. It is refused as a whole if the run's token is dead. It leaves alone a
@@ -40,7 +41,7 @@ func (c DropBlobs) apply(m *Machine) Result {
 			dropped = append(dropped, s)
 		}
 	}
-	m.runs.Tally(c.Token, ObjectBlob, "", int64(len(dropped)))
+	m.runs.Tally(c.Token, upkeep.OfBlob, "", int64(len(dropped)))
 	if dropped != nil {
 		m.emit(Event{Kind: BlobsDropped, Digests: dropped})
 	}

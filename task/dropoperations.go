@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/upkeep"
+
 // DropOperations deletes final operations with their tasks, for a run of maintenance.
 type DropOperations struct {
 	Token      uint64   `cbor:"1,keyasint"`
@@ -26,6 +28,6 @@ func (c DropOperations) apply(m *Machine) Result {
 		dropped++
 		by[c.Operations[i].Key.Namespace]++
 	}
-	m.tallyAll(c.Token, ObjectOperation, by)
+	m.tallyAll(c.Token, upkeep.OfOperation, by)
 	return Result{Count: dropped}
 }

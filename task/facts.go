@@ -8,19 +8,16 @@ import (
 
 // StateOf returns the state of a task, as filters know it (SPEC Q1).
 func StateOf(t *Task) match.State {
-	switch {
-	case t.Status == Running:
+	switch again := t.NotBefore != 0; t.Status {
+	case Running:
 		return match.Running
-	case t.Status == Success && t.NotBefore == 0:
-		return match.Succeeded
-	case t.Status == Success:
-		return match.Repeating
-	case t.Status == Failure && t.NotBefore == 0:
-		return match.Dead
-	case t.Status == Failure:
-		return match.Retrying
+	case Success:
+		return match.Ended(match.Succeeded, again)
+	case Failure:
+		return match.Ended(match.Dead, again)
+	default:
+		return match.Created
 	}
-	return match.Created
 }
 
 // RunBy returns who runs a task, or ran its last attempt.

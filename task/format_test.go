@@ -40,6 +40,7 @@ func formatTask(t *task.Task) string {
 	f.add("suspect", t.Suspect)
 	f.add("excess", t.Excess)
 	f.add("creator", t.Creator)
+	f.add("trace", t.Trace)
 	f.add("deadline", t.Deadline)
 	f.add("attempt", t.Attempt)
 	f.add("failures", t.Failures)

@@ -17,7 +17,7 @@ func (x *importer) operation(o *Operation) (Result, bool) {
 		return invalid("operations", "an operation is missing"), false
 	}
 	n := *o
-	n.Namespace, n.Creator = x.namespace, x.m.caller
+	n.Namespace, n.Creator, n.Trace = x.namespace, x.m.caller, ""
 	n.Counts = OperationCounts{}
 	if wrong := n.wrong(); wrong != "" {
 		return invalid("operations", "operation "+n.ID+": "+wrong), false

@@ -190,7 +190,7 @@ func (x *importer) task(t *Task) (Result, bool) {
 		return invalid("tasks", "a task has an ID and the name of a behavior"), false
 	}
 	n := *t
-	n.Namespace, n.Bound, n.Creator = x.namespace, 0, x.m.caller // the number says nothing of this cluster
+	n.Namespace, n.Bound, n.Creator, n.Trace = x.namespace, 0, x.m.caller, "" // the number says nothing of this cluster
 	if n.Role == RoleCleanup {
 		return Result{}, true // it belongs to a session of another cluster
 	}
@@ -269,11 +269,18 @@ func (x *importer) rest(n *Task) {
 
 // level is that of the youngest field of its records.
 func (c ImportRecords) level() uint64 {
-	if slices.ContainsFunc(c.Tasks, func(t *Task) bool { return t != nil && t.Creator != 0 }) ||
-		slices.ContainsFunc(c.Operations, func(o *Operation) bool { return o != nil && o.Creator != 0 }) {
-		return AccessLevel
+	level := FirstLevel
+	for _, t := range c.Tasks {
+		if t != nil {
+			level = max(level, levelOf(t.Creator, t.Trace))
+		}
 	}
-	return FirstLevel
+	for _, o := range c.Operations {
+		if o != nil {
+			level = max(level, levelOf(o.Creator, o.Trace))
+		}
+	}
+	return level
 }
 
 // importTask adds a task, and reports whether it did. Without the version that it was pinned to it begins anew, with the active one.

@@ -42,6 +42,20 @@ func LevelOf(c Command) uint64 {
 	return FirstLevel
 }
 
+// TraceLevel is the feature level that brought traces.
+const TraceLevel = 3
+
+// levelOf returns the level of a command that brings a creator and a trace.
+func levelOf(creator uint64, trace string) uint64 {
+	switch {
+	case trace != "":
+		return TraceLevel
+	case creator != 0:
+		return AccessLevel
+	}
+	return FirstLevel
+}
+
 // leveled is a command that not every level knows.
 type leveled interface{ level() uint64 }
 

@@ -69,3 +69,21 @@ func TestCreatorsNeedTheLevel(t *testing.T) {
 		t.Errorf("an import without creators is of level %d", LevelOf(c))
 	}
 }
+
+// TestTracesNeedTheLevel: a command that brings a traceparent is for builds that know it (SPEC C9, U2).
+func TestTracesNeedTheLevel(t *testing.T) {
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for _, c := range []Command{
+		Submit{Trace: trace}, Txn{Submits: []Submit{{}, {Trace: trace}}}, StartOperation{Trace: trace},
+		ImportRecords{Tasks: []*Task{nil, {Creator: 2, Trace: trace}, {Creator: 1}}}, ImportRecords{Operations: []*Operation{nil, {}, {Trace: trace}}},
+	} {
+		if LevelOf(c) != TraceLevel {
+			t.Errorf("%+v is of level %d", c, LevelOf(c))
+		}
+	}
+	for _, c := range []Command{Submit{}, Txn{Submits: []Submit{{}}}, StartOperation{}} {
+		if LevelOf(c) != FirstLevel {
+			t.Errorf("%+v is of level %d", c, LevelOf(c))
+		}
+	}
+}

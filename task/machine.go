@@ -8,6 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task/audit"
 	"github.com/taskrt/taskrt/task/blobs"
 	"github.com/taskrt/taskrt/task/bounds"
+	"github.com/taskrt/taskrt/task/hash"
 	"github.com/taskrt/taskrt/task/jobs"
 	"github.com/taskrt/taskrt/task/queue"
 	"github.com/taskrt/taskrt/task/records"
@@ -105,17 +106,17 @@ func NewMachine(options ...Option) *Machine {
 		known: KnownLevel,
 
 		store:     store.New[Task](form{}),
-		access:    access.NewTable(hashedAccessToken),
-		audit:     audit.NewTable(hashedAudit, audit.Default()),
-		blobs:     blobs.New(hashedBlob, hashedHold),
+		access:    access.NewTable(hash.OfAccessToken),
+		audit:     audit.NewTable(hash.OfAudit, audit.Default()),
+		blobs:     blobs.New(hash.OfBlob, hash.OfHold),
 		behaviors: map[behaviorName]*behaviorRow{},
 		modules:   map[string]*Module{},
 		sessions:  map[uint64]*sessionRow{},
 		workers:   map[string]*sessionRow{},
-		roster:    roster.NewTable(roster.Kinds{Drained: hashedDrained, Member: hashedMember}),
+		roster:    roster.NewTable(roster.Kinds{Drained: hash.OfDrained, Member: hash.OfMember}),
 		records:   map[string]*records.Set{},
-		runs:      upkeep.NewTable(hashedRun),
-		jobs:      jobs.NewTable(hashedJob),
+		runs:      upkeep.NewTable(hash.OfRun),
+		jobs:      jobs.NewTable(hash.OfJob),
 
 		namespaces: newNamespaces(),
 		operations: map[Key]*operationRow{},
@@ -158,7 +159,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 	}
 	m.becomeEligible()
 
-	answers := newHasher(hashedEntry)
+	answers := newHasher(hash.OfEntry)
 	results := make([]Result, len(ps))
 	for i := range ps {
 		results[i] = m.propose(&ps[i])
@@ -207,7 +208,7 @@ func (m *Machine) total() uint64 {
 
 // digestSum folds everything that is not in a record into the running digest.
 func (m *Machine) digestSum() uint64 {
-	h := newHasher(hashedEntry)
+	h := newHasher(hash.OfEntry)
 	h.Word(m.before)
 	h.Word(m.index)
 	h.Word(m.term)

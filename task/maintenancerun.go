@@ -72,16 +72,6 @@ func (m *Machine) nextRun(t *Task) {
 	}
 }
 
-// The kinds of objects that commands of a run delete, as ObjectCount names them.
-const (
-	ObjectTask      = "task"
-	ObjectOperation = "operation"
-	ObjectBlob      = "blob"
-	ObjectVersion   = "version"
-	ObjectBehavior  = "behavior"
-	ObjectPurged    = "purged" // records of namespaces in PURGING, of all kinds
-)
-
 // concluded reports whether t has an outcome that the record before it, prev, had not, or does not run again by itself.
 func concluded(prev, t *Task) bool {
 	outcome := func(t *Task) bool { return t.Status == Success || t.Status == Failure }

@@ -1,6 +1,9 @@
 package task
 
-import "github.com/taskrt/taskrt/task/names"
+import (
+	"github.com/taskrt/taskrt/task/bounds"
+	"github.com/taskrt/taskrt/task/names"
+)
 
 // Namespace is the scope of task IDs and behaviors (SPEC N1). Values are immutable.
 //
@@ -62,17 +65,7 @@ const (
 )
 
 // Usage is what a namespace holds, in O(1).
-type Usage struct {
-	Tasks      int64 // records
-	Owed       int64 // partition tasks of its operations that are not made yet
-	Running    int64
-	Bytes      int64
-	Operations int64
-	Records    int64 // of the TaskStore API
-	Behaviors  int64 // includes deleted behaviors that still have tasks
-	Forever    int64 // final tasks that their behaviors keep for ever
-	Excess     int64 // final tasks that would be kept for ever if there were not so many, and no quota (SPEC T9)
-}
+type Usage = bounds.Usage
 
 // PutNamespace creates a namespace, or changes a namespace's settings.
 type PutNamespace struct {

@@ -36,6 +36,7 @@ type Operation struct {
 	RetryRev   uint64  `cbor:"26,keyasint,omitempty" field:"part=state"` // RUNNING: partitions that failed at this rev or before are still to be made due again
 
 	Creator uint64 `cbor:"27,keyasint,omitempty" field:"late"` // number of the access token that started it (SPEC A5); 0: nobody in particular
+	Trace   string `cbor:"28,keyasint,omitempty" field:"late"` // traceparent of its start (SPEC U2), also of its tasks; "": none
 
 	Counts OperationCounts `cbor:"-"` // derived: filled in by the read methods only
 }

@@ -18,7 +18,7 @@ func (m *Machine) makePartitions(r *operationRow, from, to int64) {
 func (o *Operation) task(role Role, id string, now Time) *Task {
 	return &Task{
 		Namespace: o.Namespace, ID: id, Version: o.Version, Status: Created, NotBefore: max(now, 1), CreatedAt: now,
-		Parent: o.ID, Labels: o.Labels, Priority: o.Priority, Role: role, Creator: o.Creator,
+		Parent: o.ID, Labels: o.Labels, Priority: o.Priority, Role: role, Creator: o.Creator, Trace: o.Trace,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/taskrt/taskrt/task/names"
+	"github.com/taskrt/taskrt/task/tracing"
 )
 
 // StartOperation begins an operation, or is refused. One entry decides (SPEC O1, O2).
@@ -19,7 +20,10 @@ type StartOperation struct {
 	Labels      []Label  `cbor:"9,keyasint,omitempty"`
 	Priority    int8     `cbor:"10,keyasint"`
 	BehaviorRev uint64   `cbor:"11,keyasint,omitempty"` // as in Submit
+	Trace       string   `cbor:"12,keyasint,omitempty"` // as in Submit
 }
+
+func (c StartOperation) level() uint64 { return levelOf(0, c.Trace) }
 
 const maxOperationTarget = 256 // bytes; the same for an object
 
@@ -62,7 +66,7 @@ func (c *StartOperation) check(m *Machine) (*Operation, Result) {
 	o := &Operation{
 		Namespace: c.Namespace, ID: c.ID, Behavior: b.name, Version: v.Version, Target: c.Target, Object: c.Object,
 		Status: OperationRunning, Policy: *v.Policy.Operation, Arg: c.Arg, Partitions: c.Partitions, Names: c.Names,
-		Labels: c.Labels, Priority: c.Priority, CreatedAt: m.now, Creator: m.caller,
+		Labels: c.Labels, Priority: c.Priority, CreatedAt: m.now, Creator: m.caller, Trace: c.Trace,
 	}
 	if r, ok := m.runnable(o); !ok {
 		return nil, r
@@ -97,6 +101,8 @@ func (c *StartOperation) checkShape() (Result, bool) {
 		return invalid("partitions", "an operation has 1 to 100000 partitions"), false
 	case c.Arg.wrong() != "":
 		return invalid("arg", c.Arg.wrong()), false
+	case c.Trace != "" && !tracing.Valid(c.Trace):
+		return invalid("traceparent", "is none of version 00"), false
 	case !sortedLabels(c.Labels):
 		return invalid("labels", "names must be unique, and sorted by the proposer"), false
 	}

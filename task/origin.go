@@ -107,11 +107,11 @@ func newAnswers(m *Machine) answers.Table[Result] {
 type keptForm struct{ m *Machine }
 
 func (keptForm) HashProcess(id, lowest uint64, used int64) uint64 {
-	return hash.Three(hashedProcess, id, lowest, uint64(used))
+	return hash.Three(hash.OfProcess, id, lowest, uint64(used))
 }
 
 func (keptForm) HashKey(id, body uint64, first int64) uint64 {
-	return hash.Three(hashedClientKey, id, body, uint64(first))
+	return hash.Three(hash.OfClientKey, id, body, uint64(first))
 }
 
 func (k keptForm) HashAnswer(owner, seq uint64, r *Result) uint64 {

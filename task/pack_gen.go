@@ -26,6 +26,7 @@ const (
 	hasDueSince       uint64 = 1 << 19
 	hasExcess         uint64 = 1 << 20
 	hasCreator        uint64 = 1 << 21
+	hasTrace          uint64 = 1 << 22
 )
 
 // fieldsOf returns which fields of x are not empty. It is part of the digest (hashTask).
@@ -95,6 +96,9 @@ func fieldsOf(x *Task) (has uint64) {
 	}
 	if x.Creator != 0 {
 		has |= hasCreator
+	}
+	if x.Trace != "" {
+		has |= hasTrace
 	}
 	return has
 }
@@ -206,6 +210,9 @@ func (p *packer) fields(x *Task, has uint64) {
 	if has&hasCreator != 0 {
 		p.Uint(x.Creator)
 	}
+	if has&hasTrace != 0 {
+		p.Text(x.Trace)
+	}
 }
 
 // fields reads what packer.fields has written.
@@ -301,6 +308,9 @@ func (u *unpacker) fields(x *Task, has uint64) {
 	}
 	if has&hasCreator != 0 {
 		x.Creator = u.Uint()
+	}
+	if has&hasTrace != 0 {
+		x.Trace = u.Text()
 	}
 }
 

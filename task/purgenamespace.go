@@ -3,6 +3,8 @@ package task
 import (
 	"fmt"
 	"slices"
+
+	"github.com/taskrt/taskrt/task/upkeep"
 )
 
 // A purge goes on in batches beside everything else (SPEC N1, M2). Ticks cancel running tasks, remove operations and remove their tasks. A run of
@@ -31,7 +33,7 @@ func (c PurgeNamespace) apply(m *Machine) Result {
 	gone += m.purgeOperations(m.fanout.spaces[c.Namespace], c.Max-gone)
 	gone += m.purgeRecords(c.Namespace, c.Max-gone)
 	gone += m.purgeBehaviors(c.Namespace, c.Max-gone)
-	m.runs.Tally(c.Token, ObjectPurged, c.Namespace, gone)
+	m.runs.Tally(c.Token, upkeep.OfPurged, c.Namespace, gone)
 	return Result{Count: gone, Left: m.left(c.Namespace)}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/task/queue"
+	"github.com/taskrt/taskrt/task/upkeep"
 )
 
 // Retention returns what is kept of a behavior's final tasks (SPEC M2): how long successes and failures are kept (< 0: for ever), and how many of
@@ -43,7 +44,7 @@ func (c DropTasks) apply(m *Machine) Result {
 		dropped++
 		by[c.Tasks[i].Key.Namespace]++
 	}
-	m.tallyAll(c.Token, ObjectTask, by)
+	m.tallyAll(c.Token, upkeep.OfTask, by)
 	return Result{Count: dropped}
 }
 
@@ -67,7 +68,7 @@ func (c TrimBehavior) apply(m *Machine) Result {
 	}
 	if !b.behavior.Purge {
 		trimmed := m.trim(b)
-		m.runs.Tally(c.Token, ObjectVersion, c.Namespace, trimmed)
+		m.runs.Tally(c.Token, upkeep.OfVersion, c.Namespace, trimmed)
 		return Result{Changed: trimmed > 0}
 	}
 	var dropped int64
@@ -77,13 +78,13 @@ func (c TrimBehavior) apply(m *Machine) Result {
 		}
 	}
 	dropped += m.purgeOperations(m.operationsWith(b), c.Max-dropped)
-	m.runs.Tally(c.Token, ObjectTask, c.Namespace, dropped)
+	m.runs.Tally(c.Token, upkeep.OfTask, c.Namespace, dropped)
 	if b.behavior == nil { // it was the last task, and the record went with it
-		m.runs.Tally(c.Token, ObjectBehavior, c.Namespace, 1)
+		m.runs.Tally(c.Token, upkeep.OfBehavior, c.Namespace, 1)
 		return Result{Count: dropped, Changed: true}
 	}
 	trimmed := m.trim(b)
-	m.runs.Tally(c.Token, ObjectVersion, c.Namespace, trimmed)
+	m.runs.Tally(c.Token, upkeep.OfVersion, c.Namespace, trimmed)
 	return Result{Count: dropped, Left: b.tasks + int64(len(m.operationsWith(b))), Changed: dropped > 0 || trimmed > 0}
 }
 

@@ -25,7 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata pr
 //	rollback NAME version=V · delete NAME [purge=1] · retry ID [version=V] [keep=1] [not_before=MS] [delay=MS] [deadline=MS]
 //	txn | depend ID [rev=N] [token=N] | submit … | update ID [KEY=VALUE] | finish … | delete ID [rev=N]
 //	open WORKER [slots=N] [ttl=MS] [proof=P] · renew SESSION [acked=N] · close SESSION
-//	submit ID BEHAVIOR [ckey=K] [params=JSON] [if=rerun] [not_before=MS] [delay=MS] [deadline=MS] [priority=N] [label=K:V]
+//	submit ID BEHAVIOR [ckey=K] [params=JSON] [if=rerun] [not_before=MS] [delay=MS] [deadline=MS] [priority=N] [label=K:V] [trace=TRACEPARENT]
 //	assign ID SESSION [rev=N|fresh=true] · beat|finish|snooze|giveback ID [token=N] [seq=N] [result=JSON] [error=CODE] …
 //	cancel ID · remove ID · tick · update, claim, records: see scriptstore_test.go
 //	plan SESSION:SLOTS[:MODULE]... [WORKER@BEHAVIOR:SLOTS[:MAX_NOT_BEFORE]]... [max=N] · next · list [KEY=VALUE of a filter] · behaviors · sessions · counts
@@ -333,7 +333,7 @@ func (s *script) command(a *args) task.Command {
 		c := task.Submit{
 			Namespace: k.Namespace, ID: k.ID, Behavior: a.word(1), NotBefore: task.Time(a.time("not_before", now)),
 			Delay: task.Millis(a.number("delay", 0)), Deadline: task.Time(a.time("deadline", now)),
-			Priority: int8(a.number("priority", 4)), ConcurrencyKey: a.text("ckey", ""), Parent: a.text("parent", ""),
+			Priority: int8(a.number("priority", 4)), ConcurrencyKey: a.text("ckey", ""), Parent: a.text("parent", ""), Trace: a.text("trace", ""),
 			IfExists: map[string]task.IfExists{"": task.Join, "fail": task.Fail, "rerun": task.Rerun, "resubmit": task.Resubmit}[a.text("if", "")],
 		}
 		if p := a.payload("params"); p != nil {

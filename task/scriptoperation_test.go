@@ -11,7 +11,7 @@ import (
 //
 //	limits steps=N cleanups=N …                     of the machine, first of all
 //	activate NAME... op=1 [concurrency=one_per_target|one_per_object] [incompatible=A,B] [run_all=1] [restart=1] [complete=NAME] [cleanup=NAME]
-//	op ID BEHAVIOR [parts=N | names=A,B] [target=T] [object=O] [arg=JSON] [priority=N] [label=K:V] [behavior_rev=N]
+//	op ID BEHAVIOR [parts=N | names=A,B] [target=T] [object=O] [arg=JSON] [priority=N] [label=K:V] [behavior_rev=N] [trace=TRACEPARENT]
 //	opcancel ID · opretry ID · oprm ID
 //	ops [KEY=VALUE of a filter] · parts ID [from=N] [limit=N] [status=S] · owner ID (of a task)
 
@@ -39,7 +39,7 @@ func (s *script) operationCommand(a *args) task.Command {
 		k := s.key(a)
 		c := task.StartOperation{
 			Namespace: k.Namespace, ID: k.ID, Behavior: a.word(1), Target: a.text("target", ""), Object: a.text("object", ""),
-			Partitions: a.number("parts", 0), Arg: a.payloadOrNone("arg"), Priority: int8(a.number("priority", 4)),
+			Partitions: a.number("parts", 0), Arg: a.payloadOrNone("arg"), Priority: int8(a.number("priority", 4)), Trace: a.text("trace", ""),
 			BehaviorRev: uint64(a.number("behavior_rev", 0)),
 		}
 		if names := a.text("names", ""); names != "" {
@@ -121,6 +121,7 @@ func formatOperation(o *task.Operation) string {
 	f.add("target", o.Target)
 	f.add("object", o.Object)
 	f.add("creator", o.Creator)
+	f.add("trace", o.Trace)
 	f.add("arg", o.Arg)
 	f.add("names", o.Names)
 	f.add("stop", o.Stop)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/taskrt/taskrt/task/names"
+	"github.com/taskrt/taskrt/task/tracing"
 )
 
 // IfExists says what a submit of an existing ID does (SPEC I3).
@@ -45,7 +46,11 @@ type Submit struct {
 	// HasLabels and HasPriority say that a rerun or a resubmit takes these, too, as HasParams does (SPEC I3).
 	HasLabels   bool `cbor:"16,keyasint,omitempty"`
 	HasPriority bool `cbor:"17,keyasint,omitempty"`
+	// Trace is a traceparent (SPEC U2). What the submit makes due has it, also if it is "". A child has that of its parent's attempt.
+	Trace string `cbor:"18,keyasint,omitempty"`
 }
+
+func (c Submit) level() uint64 { return levelOf(0, c.Trace) }
 
 func (c Submit) apply(m *Machine) Result {
 	b, r, refusal := c.meet(m)
@@ -66,8 +71,9 @@ func (c *Submit) carryOut(m *Machine, b *behaviorRow, r *row) Result {
 		t := &Task{
 			Namespace: b.namespace, ID: c.ID, Behavior: b.name, Status: Created, Params: c.Params,
 			NotBefore: at, Deadline: c.Deadline, CreatedAt: m.now, Labels: c.Labels, Priority: c.Priority,
-			ConcurrencyKey: c.ConcurrencyKey, Parent: c.Parent, Creator: c.creator(m),
+			ConcurrencyKey: c.ConcurrencyKey, Parent: c.Parent,
 		}
+		t.Creator, t.Trace = c.from(m)
 		m.add(b, t)
 		return Result{Task: t, Outcome: SubmitCreated}
 	case c.IfExists == Rerun && m.task(r).Final():
@@ -82,14 +88,15 @@ func (c *Submit) carryOut(m *Machine, b *behaviorRow, r *row) Result {
 	return c.existing(m.task(r))
 }
 
-// creator returns the creator of a new task: its caller. A child has its parent's, whoever works on the parent (SPEC A5).
-func (c *Submit) creator(m *Machine) uint64 {
+// from returns the creator of a new task, its caller, and its trace. A child has its parent's, whoever works on the parent (SPEC A5, U2).
+func (c *Submit) from(m *Machine) (creator uint64, trace string) {
 	if c.Parent != "" {
 		if parent := m.find(Key{c.Namespace, c.Parent}); parent != nil {
-			return m.store.Record(parent).Creator
+			t := m.store.Record(parent)
+			return t.Creator, tracing.Attempt(t.Trace, t.Namespace, t.ID, t.Attempt)
 		}
 	}
-	return m.caller
+	return m.caller, c.Trace
 }
 
 // demand returns what the submit takes of its namespace's quotas.
@@ -168,6 +175,8 @@ func (c *Submit) check(m *Machine) (Result, bool) {
 		return invalid("params", c.Params.wrong()), false
 	case len(c.ConcurrencyKey) > maxConcurrencyKey:
 		return invalid("concurrency_key", "a concurrency key is at most 257 bytes"), false
+	case c.Trace != "" && !tracing.Valid(c.Trace):
+		return invalid("traceparent", "is none of version 00"), false
 	case !sortedLabels(c.Labels):
 		return invalid("labels", "names must be unique, and sorted by the proposer"), false
 	}
@@ -178,12 +187,7 @@ func (c *Submit) check(m *Machine) (Result, bool) {
 const maxConcurrencyKey = 257
 
 func sortedLabels(labels []Label) bool {
-	for i := 1; i < len(labels); i++ {
-		if labels[i-1].Name >= labels[i].Name {
-			return false
-		}
-	}
-	return true
+	return names.Ascend(len(labels), func(i int) string { return labels[i].Name })
 }
 
 // startAt returns the time before which a task must not start (SPEC R1): notBefore if that is given, else delay from now. It is never 0.
@@ -216,6 +220,7 @@ func (c *Submit) resubmit(m *Machine, r *row, at Time) Result {
 
 // give gives n, which does not run, all that the submit brings.
 func (c *Submit) give(n *Task) {
+	n.Trace = c.Trace
 	if c.HasParams {
 		n.Params, n.ConcurrencyKey = c.Params, c.ConcurrencyKey
 	}

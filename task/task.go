@@ -243,6 +243,8 @@ type Task struct {
 
 	// Creator is the number of the access token that created it, or its parent or operation (SPEC A5). 0: nobody in particular.
 	Creator uint64 `cbor:"36,keyasint,omitempty" field:"bit=21,place=21"`
+
+	Trace string `cbor:"37,keyasint,omitempty" field:"bit=22,place=22"` // traceparent of what made it due (SPEC U2); "": none
 }
 
 // MaxMessage bounds the message of an error in bytes.

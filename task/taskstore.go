@@ -2,6 +2,7 @@ package task
 
 import (
 	"math"
+	"slices"
 
 	"github.com/taskrt/taskrt/task/records"
 )
@@ -172,21 +173,17 @@ func (c *StoreUpdate) check(m *Machine) Result {
 			return invalid("adds", what)
 		}
 	}
-	seen := make(map[uint64]bool, len(c.Changes)+len(c.Deletes))
+	seen := make(records.Seen, len(c.Changes)+len(c.Deletes))
 	for i := range c.Changes {
-		if seen[c.Changes[i].ID] {
+		if seen.Twice(c.Changes[i].ID) {
 			return invalid("updates", "an ID stands twice in updates and deletes")
 		}
-		seen[c.Changes[i].ID] = true
 		if what := wrongData(c.Changes[i].Data, &c.Changes[i].Blob); what != "" {
 			return invalid("updates", what)
 		}
 	}
-	for _, id := range c.Deletes {
-		if seen[id] {
-			return invalid("deletes", "an ID stands twice in updates and deletes")
-		}
-		seen[id] = true
+	if slices.ContainsFunc(c.Deletes, seen.Twice) {
+		return invalid("deletes", "an ID stands twice in updates and deletes")
 	}
 	return Result{}
 }

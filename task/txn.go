@@ -46,6 +46,14 @@ type TxnDelete struct {
 	Rev uint64 `cbor:"2,keyasint,omitempty"` // 0: any
 }
 
+func (c Txn) level() uint64 {
+	level := FirstLevel
+	for i := range c.Submits {
+		level = max(level, c.Submits[i].level())
+	}
+	return level
+}
+
 // apply decides on the state before, all parts at once. Then it carries out the parts by the code of the single
 // commands. None of them can be refused any more, because no two change the same task.
 func (c Txn) apply(m *Machine) Result {

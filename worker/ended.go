@@ -43,6 +43,8 @@ type Ended struct {
 	Namespace, Behavior string
 	Token               uint64 // of its lease
 	End                 End
+	// Trace is the traceparent of the task (SPEC U2), of which package task/tracing tells the trace ID; "": it has none.
+	Trace string
 	// The fields up to Reused are about the guest code; all are 0 if none ran. See runtime.Outcome.
 	Ran              bool
 	Wall, Busy       time.Duration
@@ -67,6 +69,7 @@ func (r *run) cost(out *runtime.Outcome) {
 // tellEnd tells OnEnd. out is nil if no guest ran; rep is nil if there is nothing to report.
 func (r *run) tellEnd(out *runtime.Outcome, rep *stream.Report) {
 	r.ended.Namespace, r.ended.Behavior, r.ended.Token = r.a.Task.Namespace, r.a.Task.Behavior, r.token
+	r.ended.Trace = r.a.Task.Trace
 	r.ended.End = endOf(out, rep, context.Cause(r.ctx))
 	r.s.w.cfg.OnEnd(r.ended)
 }

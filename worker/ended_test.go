@@ -8,6 +8,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
+const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 // end returns what OnEnd heard of the only run.
 func (r *real) end() Ended {
 	r.t.Helper()
@@ -45,7 +47,7 @@ func TestEndsOfRealGuests(t *testing.T) {
 				c.stop(r)
 			}
 			e := r.end()
-			if e.End != c.end || e.Behavior == "" || e.Namespace == "" {
+			if e.End != c.end || e.Behavior == "" || e.Namespace == "" || e.Trace != traceparent {
 				t.Errorf("%v, want %v: %+v", e.End, c.end, e)
 			}
 			if !e.Ran || e.Wall <= 0 || e.Busy < 0 || e.Ready <= 0 || e.Fuel <= 0 || e.PeakMemory <= 0 || e.Reused {

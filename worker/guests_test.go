@@ -127,6 +127,7 @@ func (r *real) run(name string, token uint64, params string) {
 		a.Module = stream.Module{Digest: digest, Size: int64(len(b))}
 		a.Task.Params = task.Payload{Encoding: task.JSON, Data: []byte(params)}
 		a.Policy.CancelGrace = 1
+		a.Task.Trace = traceparent
 	})
 	if err := r.current().Send(stream.Frame{Assign: []stream.Assignment{a}}); err != nil {
 		r.t.Fatal(err)

@@ -98,6 +98,7 @@ var cases = []struct {
 	{"Snooze", (*suite).snooze},
 	{"Retry", (*suite).retry},
 	{"Repin", (*suite).repin},
+	{"Traces", (*suite).traces},
 	{"Resubmit", (*suite).resubmit},
 	{"Once", (*suite).once},
 	{"Txn", (*suite).txn},

@@ -23,6 +23,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/client/internal/pipeline"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/tracing"
 )
 
 // CodeUnreachable is the code of the error of a client that no server has answered. It never travels.
@@ -278,6 +279,9 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 	}
 	if k.key != "" {
 		req.Header.Set(api.KeyHeader, k.key)
+	}
+	if parent := tracing.Parent(ctx); parent != "" && k.method == http.MethodPost {
+		req.Header.Set(tracing.Header, parent)
 	}
 	if k.minimal {
 		req.Header.Set(codec.PreferHeader, codec.ReturnMinimal)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/tracing"
 )
 
 // Submit implements Service.
@@ -18,7 +19,7 @@ func (c *Client) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRe
 	if r.Wait > 0 {
 		return c.submitAndWait(ctx, &r)
 	}
-	if c.pipe != nil && idempotencyKey(ctx) == "" {
+	if c.pipe != nil && idempotencyKey(ctx) == "" && tracing.Parent(ctx) == "" { // one request has one key, and one trace
 		reply, alone, err := submitPipelined(ctx, c, &r)
 		if !alone {
 			return reply, err

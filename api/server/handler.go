@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ import (
 	"github.com/taskrt/taskrt/api/membership"
 	"github.com/taskrt/taskrt/api/server/admission"
 	"github.com/taskrt/taskrt/api/server/pages"
+	"github.com/taskrt/taskrt/api/server/traced"
 	"github.com/taskrt/taskrt/api/snapshot"
 )
 
@@ -74,6 +76,8 @@ type Config struct {
 	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any
 	// other request. OnRequest must not block.
 	OnRequest func(route, method string, status int, took time.Duration)
+	// Tracer makes spans of requests that make tasks due (SPEC U2). Default: nobody does.
+	Tracer traced.Tracer
 }
 
 // handler serves any Service over HTTP (SPEC section 11).
@@ -94,27 +98,15 @@ type handler struct {
 
 // New serves s over HTTP.
 func New(s api.Service, c Config) http.Handler {
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	if c.Stopping == nil {
 		c.Stopping = context.Background()
-	}
-	if c.BodyBytes == 0 {
-		c.BodyBytes = 256 << 20
-	}
-	if c.AddingBytes == 0 {
-		c.AddingBytes = min(32<<20, c.BodyBytes)
 	}
 	if c.Cluster == nil {
 		c.Cluster = func() string { return "" }
 	}
-	if c.Requests == 0 {
-		c.Requests = 20_000
-	}
-	if c.BodyTimeout == 0 {
-		c.BodyTimeout = 30 * time.Second
-	}
+	c.Logger, c.BodyBytes = cmp.Or(c.Logger, slog.Default()), cmp.Or(c.BodyBytes, 256<<20)
+	c.AddingBytes = cmp.Or(c.AddingBytes, min(32<<20, c.BodyBytes))
+	c.Requests, c.BodyTimeout = cmp.Or(c.Requests, 20_000), cmp.Or(c.BodyTimeout, 30*time.Second)
 	h := &handler{
 		service: s, config: c, log: c.Logger, routes: http.NewServeMux(), open: map[string]bool{}, store: map[string]http.Handler{},
 		bodies: semaphore.NewWeighted(c.BodyBytes), requests: semaphore.NewWeighted(c.Requests), uploads: semaphore.NewWeighted(maxUploads),
@@ -175,6 +167,10 @@ func (h *handler) methods(byMethod map[string]*route) http.Handler {
 		if err != nil {
 			h.problem(w, r, err)
 			return
+		}
+		known, end := traced.Begin(known, found.path, h.config.Tracer)
+		if rec, is := w.(*recorder); is && end != nil {
+			defer func() { end(rec.status) }()
 		}
 		r = known
 		if found.body == nil && r.ContentLength != 0 {

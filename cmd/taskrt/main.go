@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/tracing"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/cmdline"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/complete"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		if err != nil {
 			return err
 		}
-		return app.RunContext(ctx, ordered)
+		return app.RunContext(tracing.WithParent(ctx, os.Getenv("TRACEPARENT")), ordered)
 	}()
 	return p.report(ctx, err)
 }

@@ -16,10 +16,10 @@ var arrows = map[string][]string{
 	"backup": {"task", "task/wire"},
 
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
-	"extworker": {"api"},
+	"extworker": {"api", "api/tracing"},
 	"raftstore": {"raftstore/change", "raftstore/digests", "raftstore/guard", "raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "raftstore/throttle", "task", "task/roster", "task/wire", "internal/discover", "internal/idle", "internal/lateness", "internal/mux", "raftstore/snapfile"},
 	"runtime":   {"abi", "runtime/codecache", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/manifest", "runtime/memory", "runtime/meter", "runtime/upload", "runtime/wasi", "runtime/wasmbin"},
-	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table", "task/upkeep", "task/match", "task/jobs", "task/hurdle", "task/hurdle"},
+	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table", "task/upkeep", "task/match", "task/jobs", "task/hurdle", "task/hurdle", "task/tracing"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"internal/birth", "abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
 	"node":      {".", "api", "api/auth", "api/children", "api/snapshot", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/scheduled", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux", "node/query", "api/insight", "node/insight", "api/jobs", "node/bulk", "internal/diskspace"},
@@ -48,10 +48,10 @@ var arrows = map[string][]string{
 	"api/auth":            {"api", "task/access"},
 	"api/membership":      {"api"},
 	"api/children":        {"api", "api/internal/codec"},
-	"api/client":          {"api", "api/auth", "api/client/internal/events", "api/client/internal/pipeline", "api/internal/codec", "api/membership", "api/snapshot", "api/insight", "api/jobs"},
+	"api/client":          {"api", "api/auth", "api/client/internal/events", "api/client/internal/pipeline", "api/internal/codec", "api/membership", "api/snapshot", "api/insight", "api/jobs", "api/tracing"},
 	"api/internal/codec":  {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":   {},
-	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean", "api/insight", "api/jobs"},
+	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean", "api/insight", "api/jobs", "api/server/traced"},
 	"api/server/location": {"api", "api/auth", "api/internal/codec", "api/jobs"},
 	"api/server/stream":   {"api", "api/internal/codec"},
 	"api/server/paced":    {},
@@ -73,7 +73,7 @@ var arrows = map[string][]string{
 	"node/maintain":       {"task", "node/logs", "internal/clip"},
 	"node/peers":          {"api", "node/logs", "node/maintain", "node/watch", "task", "internal/idle", "internal/mux", "api/insight"},
 	"node/policy":         {"runtime/manifest", "task"},
-	"node/service":        {"api", "api/auth", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/schemas", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "task/blobs", "task/names", "internal/idle", "api/cursor", "node/query"},
+	"node/service":        {"api", "api/auth", "api/children", "api/runs", "api/spaces", "blob", "node/accept", "node/identity", "node/logs", "node/maintain", "node/policy", "node/schemas", "node/view", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "runtime/upload", "task", "task/blobs", "task/names", "internal/idle", "api/cursor", "node/query", "task/tracing", "api/tracing"},
 	"node/view":           {"api", "api/runs", "api/spaces", "task"},
 	"node/wait":           {"api", "node/watch", "task"},
 	"node/watch":          {"task", "task/wire"},
@@ -175,7 +175,7 @@ var arrows = map[string][]string{
 
 	// Tests only; see testOnly.
 	"abi/abitest":          {"abi", "runtime"},
-	"api/apitest":          {"api", "api/children", "api/client", "api/server", "blob", "node/accept", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "task/access", "worker", "internal/memnet", "internal/mux", "node/query", "api/cursor", "api/insight", "node/insight", "api/jobs", "node/bulk"},
+	"api/apitest":          {"api", "api/children", "api/client", "api/server", "blob", "node/accept", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "task/access", "worker", "internal/memnet", "internal/mux", "node/query", "api/cursor", "api/insight", "node/insight", "api/jobs", "node/bulk", "api/tracing"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
 	"internal/built":       {},
@@ -191,7 +191,7 @@ var arrows = map[string][]string{
 	"internal/npm":         {"internal/leash"},
 	"internal/rusttool":    {"internal/built", "internal/leash", "plugins/sdk"},
 	"internal/sim":         {"task", "task/audit", "task/wire", "internal/sim/naive", "task/jobs"},
-	"internal/sim/naive":   {"task"},
+	"internal/sim/naive":   {"task", "task/tracing"},
 
 	// Programs of the house: they run the product from outside.
 	"internal/demo":         {"internal/leash", "internal/trio"},
@@ -265,6 +265,9 @@ var arrows = map[string][]string{
 	"plugins/examples/image-thumbnail/pictures": {},
 	"cmd/taskrt/internal/firstlook":             {"api", "internal/terminal", "plugins/examples/starters"},
 	"cmd/taskrt/internal/devaddr":               {"cmd/taskrt/internal/exit", "internal/durable"},
+	"task/tracing":                              {"task/hash"},
+	"api/tracing":                               {"task/tracing"},
+	"api/server/traced":                         {"api/tracing", "task/tracing"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.

@@ -17,7 +17,7 @@ func TestWhatAClientLinks(t *testing.T) {
 		}
 	}
 	want := []string{
-		"api", "api/auth", "api/client", "api/client/internal/events", "api/client/internal/pipeline", "api/insight", "api/jobs", "api/membership", "api/snapshot", "api/internal/codec", "api/internal/scan", "internal/clip", "internal/jsontext", "task", "golang.org/x/sync/semaphore",
+		"api", "api/auth", "api/client", "api/client/internal/events", "api/client/internal/pipeline", "api/insight", "api/jobs", "api/tracing", "api/membership", "api/snapshot", "api/internal/codec", "api/internal/scan", "internal/clip", "internal/jsontext", "task", "golang.org/x/sync/semaphore",
 	}
 	trusts := []string{"trust", "internal/idle", "internal/mux"}
 	for _, program := range []string{"api/client", "extworker", "examples/external/go"} {

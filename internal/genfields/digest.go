@@ -8,6 +8,7 @@ import (
 // digests writes what hashes the structs: see task/digest.go. Fields are mixed in the order of their numbers, those of a Task in the
 // order of their places.
 func digests(m *model, s *source) error {
+	s.imports = []string{"github.com/taskrt/taskrt/task/hash"}
 	for _, x := range m.sorted() {
 		if x.packed {
 			if err := m.placed(s, x); err != nil {
@@ -51,7 +52,7 @@ func (m *model) hashed(s *source, x *structure, part string) error {
 		name := x.hashName()
 		s.add("// hash%s hashes every field of %s.", name, article(x.name))
 		s.add("func hash%s(x *%s) uint64 {", name, x.name)
-		s.add("h := newHasher(hashed%s)", name)
+		s.add("h := newHasher(hash.Of%s)", name)
 	case "list":
 		s.add("func (h *hasher) %ss(xs []%s) {", method, x.name)
 		s.add("h.Word(uint64(len(xs)))")

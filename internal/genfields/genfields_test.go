@@ -179,7 +179,7 @@ func TestWrites(t *testing.T) {
 			`if x.Text != "" { p.Uint(uint64(p.table.Use(x.Text))) }`,
 		},
 		"task/digest_gen.go": {
-			"h := newHasher(hashedSpace) h.Str(x.Name) h.Word(x.Gone) if x.Late != 0 { h.Word(7) h.Int(x.Late) } return h.Sum()",
+			"h := newHasher(hash.OfSpace) h.Str(x.Name) h.Word(x.Gone) if x.Late != 0 { h.Word(7) h.Int(x.Late) } return h.Sum()",
 			"if has&hasWait != 0 { h.Int(int64(x.Wait)) h.Int(x.Count) } if has&hasText != 0 { h.Str(x.Text) } }",
 		},
 		"task/wire/append_gen.go": {"g.text(1, x.ID) g.someInt(2, int64(x.Wait)) g.someText(3, x.Text) g.someInt(4, x.Count) g.someTrue(5, x.Cancel) f.b = g.b"},

@@ -22,7 +22,7 @@
 // What else a struct is used for, a line above it says:
 //
 //	//fields:packed               it is kept packed (Task)
-//	//fields:hash record [Name]   hashName hashes it, with the kind hashedName
+//	//fields:hash record [Name]   hashName hashes it, with the kind hash.OfName
 //	//fields:hash part            a method of hasher mixes it into another hash; "maybe": nil too; "list": a list of them;
 //	                              "parts": a method mixes each part, and a hashName by hand puts them together
 //	//fields:wire value           it is encoded without reflection, and read by value; "pointer": by pointer; "list": lists of it;

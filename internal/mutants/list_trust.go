@@ -176,7 +176,7 @@ var trustMutants = []mutant{
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "A5: numbers of another cluster's tokens would be those of this one's",
 	},
 	{
-		Name: "task-import-below-level", Dir: "task", In: "ImportRecords.level", Old: `t != nil && t.Creator != 0`, New: `false`,
+		Name: "task-import-below-level", Dir: "task", In: "ImportRecords.level", Old: `levelOf(t.Creator, t.Trace)`, New: `levelOf(0, t.Trace)`,
 		Pkg: "./task", Run: "TestCreatorsNeedTheLevel$", Why: "C9: a former build stops at a field that it does not know",
 	},
 	{

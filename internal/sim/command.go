@@ -147,7 +147,7 @@ func (s *symbols) contents(o Op) task.Command {
 	case "start":
 		c := task.StartOperation{
 			Namespace: ns, ID: o.ID, Behavior: o.Behavior, Target: o.Target, Object: o.Object, Partitions: o.Partitions,
-			Arg: payload(o.Params), Labels: labels(o.Label), Priority: o.Priority, BehaviorRev: s.valid(o),
+			Arg: payload(o.Params), Labels: labels(o.Label), Priority: o.Priority, BehaviorRev: s.valid(o), Trace: trace(o.Trace),
 		}
 		for i := range o.Partitions {
 			if o.Named {
@@ -195,7 +195,16 @@ func (s *symbols) submit(o Op) task.Submit {
 		Namespace: k.Namespace, ID: k.ID, Behavior: o.Behavior, Params: payload(o.Params), IfExists: o.If,
 		NotBefore: o.At, Delay: o.Delay, Deadline: o.Deadline, Priority: o.Priority, HasParams: o.Params != nil,
 		Labels: labels(o.Label), BehaviorRev: s.valid(o), ConcurrencyKey: o.Key, Existing: o.Existing, Parent: o.Parent, HasLabels: o.Marks, HasPriority: o.Marks,
+		Trace: trace(o.Trace),
 	}
+}
+
+// trace returns the traceparent of a number; "" of 0.
+func trace(n task.Time) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("00-%032x-%016x-%02x", n, n, n&1)
 }
 
 func labels(value string) []task.Label {

@@ -28,6 +28,7 @@ func (g *generator) startOperation(r *Run) Op {
 		Verb: "start", NS: g.namespace(), ID: pick(g, operations), Behavior: pick(g, behaviors), Target: pick(g, targets),
 		Object: pick(g, objects), Partitions: 1 + g.rng.Int64N(4), Named: g.percent(30), Priority: int8(g.rng.IntN(10)),
 	}
+	o.Trace = g.traced()
 	for range 3 { // mostly an ID that is free, and a behavior that can be an operation
 		k := o.key()
 		if v := r.model.Version(&task.Task{Namespace: k.Namespace, Behavior: o.Behavior}, ""); v == nil || v.Policy.Operation == nil {

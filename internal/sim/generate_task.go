@@ -69,8 +69,17 @@ func (g *generator) text(what string) *string {
 	return &s
 }
 
+// traced returns the number of a trace, or 0. It draws nothing, so that seeds that were chosen for what they meet still meet it.
+func (g *generator) traced() task.Time {
+	if g.wall%3 != 0 {
+		return 0
+	}
+	return g.wall
+}
+
 func (g *generator) submit(r *Run) Op {
 	o := g.task("submit")
+	o.Trace = g.traced()
 	o.Behavior, o.If, o.Priority = pick(g, behaviors), task.IfExists(g.rng.IntN(4)), 4
 	if run := r.running(); len(run) > 0 && g.percent(15) { // while it runs: the flag of I3
 		t := pick(g, run)

@@ -38,6 +38,7 @@ type Op struct {
 	InTxn    bool        `json:"in_txn,omitempty"` // finish
 	Parent   string      `json:"parent,omitempty"` // submit
 	Marks    bool        `json:"marks,omitempty"`  // submit: the label and the priority are given
+	Trace    task.Time   `json:"trace,omitempty"`  // submit, start: number of a trace
 
 	// Age is the age of a rev. 0: the record's current rev; n: its n-th rev before. In a transaction, 0 is no rev, and n+1 stands for n.
 	Age int `json:"age,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"github.com/taskrt/taskrt/node/accept"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/tracing"
 )
 
 // settleTimeout bounds how long the end of a wait may take. The leader answers after its next round of planning.
@@ -150,6 +151,7 @@ func (svc *Service) granted(ctx context.Context, namespace string, a accept.Answ
 				continue
 			}
 			shown := view.Of(m).Task(t)
+			shown.Traceparent = tracing.Attempt(t.Trace, t.Namespace, t.ID, t.Attempt)
 			shown.Lease.LeaseMS = max(1, min(shown.Lease.LeaseMS, g.Left-time.Since(came).Milliseconds()))
 			tasks = append(tasks, shown)
 		}

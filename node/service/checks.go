@@ -110,7 +110,7 @@ func (c *checks) submitNow(ctx context.Context, r *api.SubmitRequest, room *cont
 		return task.Submit{}, err
 	}
 	cmd := submitOf(r)
-	cmd.BehaviorRev = of.behavior.Rev
+	cmd.BehaviorRev, cmd.Trace = of.behavior.Rev, c.svc.traceOf(ctx)
 	if cmd.Params, err = room.whole(ctx, "params", cmd.Params); err != nil {
 		return task.Submit{}, err
 	}

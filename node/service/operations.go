@@ -29,7 +29,7 @@ func (svc *Service) StartOperation(ctx context.Context, r api.StartOperationRequ
 	cmd := task.StartOperation{
 		Namespace: r.Namespace, ID: r.ID, Behavior: r.Behavior, Target: r.Target, Object: r.Object,
 		Partitions: r.Partitions.Count, Names: r.Partitions.Names, Labels: labelsOf(r.Labels), Priority: 4,
-		Arg: payloadOf(r.Arg, nil),
+		Arg: payloadOf(r.Arg, nil), Trace: svc.traceOf(ctx),
 	}
 	if r.Priority != nil {
 		cmd.Priority = int8(*r.Priority)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/tracing"
 	"github.com/taskrt/taskrt/node/view"
 	"github.com/taskrt/taskrt/raftstore"
 	"github.com/taskrt/taskrt/task"
@@ -25,6 +26,7 @@ const writeTimeout = time.Minute
 func (svc *Service) propose(ctx context.Context, cmds ...task.Command) ([]task.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	defer tracing.Committing(ctx)()
 	var rs []task.Result
 	var err error
 	if once, ok := api.OnceOf(ctx); ok {
@@ -41,6 +43,19 @@ func (svc *Service) propose(ctx context.Context, cmds ...task.Command) ([]task.R
 	}
 	api.SetIndex(ctx, index)
 	return rs, nil
+}
+
+// traceOf returns the traceparent that a call gives to tasks (SPEC U2); "" for none, and below the feature level of traces.
+func (svc *Service) traceOf(ctx context.Context) string {
+	parent := tracing.Parent(ctx)
+	if parent != "" {
+		svc.store.Local(func(m *task.Machine) {
+			if m.Level() < task.TraceLevel {
+				parent = ""
+			}
+		})
+	}
+	return parent
 }
 
 // proposeDense proposes the commands that are not nil.

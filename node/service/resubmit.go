@@ -46,7 +46,7 @@ func (svc *Service) Resubmit(ctx context.Context, r api.ResubmitRequest) (*api.S
 	c := checks{looks: looks{svc: svc}}
 	res, err := svc.proposeValid(ctx, func() (task.Command, error) {
 		cmd := submitOf(&asked)
-		cmd.Existing = true
+		cmd.Existing, cmd.Trace = true, svc.traceOf(ctx)
 		if cmd.HasParams {
 			p, err := c.existingParams(ctx, key, cmd.Params)
 			if err != nil {

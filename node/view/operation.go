@@ -20,7 +20,7 @@ func (v State) Operation(o *task.Operation) *api.Operation {
 		Partitions: o.Partitions, Counts: v.counts(o), Cleanups: api.OperationCleanups{Made: o.Cleanups, Dropped: o.Dropped},
 		Labels: map[string]string{}, Priority: int(o.Priority), Rev: o.Rev,
 		CreatedAt: api.TimeOf(int64(o.CreatedAt)), FinishedAt: Time(o.FinishedAt),
-		CreatedBy: v.CreatedBy(o.Creator),
+		CreatedBy: v.CreatedBy(o.Creator), Traceparent: o.Trace,
 	}
 	a.Arg, _ = Payload(o.Arg)
 	a.Result, a.ResultBase64 = Payload(o.Result)

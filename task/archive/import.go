@@ -167,14 +167,15 @@ func (x *importer) take(ctx context.Context, v any) error {
 	return nil
 }
 
-// kindOf returns what a record counts as. Its creator is an access token of another cluster, whose number says nothing here.
+// kindOf returns what a record counts as. Its creator is an access token of another cluster, whose number says nothing here. Its trace ended
+// with the export.
 func (x *importer) kindOf(v any) *int64 {
 	switch v := v.(type) {
 	case *task.Operation:
-		v.Creator = 0
+		v.Creator, v.Trace = 0, ""
 		return &x.taken.Operations
 	case *task.Task:
-		v.Creator = 0
+		v.Creator, v.Trace = 0, ""
 		return &x.taken.Tasks
 	}
 	return &x.taken.Records

@@ -63,3 +63,16 @@ func Bucket(rate, left, since, now int64) int64 {
 	}
 	return min(left+elapsed*rate, 1000*rate)
 }
+
+// Usage is what a namespace holds, in O(1).
+type Usage struct {
+	Tasks      int64 // records
+	Owed       int64 // partition tasks of its operations that are not made yet
+	Running    int64
+	Bytes      int64
+	Operations int64
+	Records    int64 // of the TaskStore API
+	Behaviors  int64 // includes deleted behaviors that still have tasks
+	Forever    int64 // final tasks that their behaviors keep for ever
+	Excess     int64 // final tasks that would be kept for ever if there were not so many, and no quota (SPEC T9)
+}

@@ -20,6 +20,17 @@ const (
 	NumStates
 )
 
+// Ended returns the state of a task that has ended in a final state, or waits for its next run.
+func Ended(final State, again bool) State {
+	switch {
+	case !again:
+		return final
+	case final == Succeeded:
+		return Repeating
+	}
+	return Retrying
+}
+
 // States is a set of them.
 type States uint8
 

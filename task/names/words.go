@@ -7,3 +7,13 @@ func Word[T ~uint8](value T, none string, words ...string) string {
 	}
 	return words[value-1]
 }
+
+// Ascend reports whether n names ascend, so that each is there once.
+func Ascend(n int, name func(i int) string) bool {
+	for i := 1; i < n; i++ {
+		if name(i-1) >= name(i) {
+			return false
+		}
+	}
+	return true
+}

@@ -40,3 +40,13 @@ func (s *Set) Bytes(ids []uint64) (n int64) {
 	}
 	return n
 }
+
+// Seen are IDs that a list has had.
+type Seen map[uint64]bool
+
+// Twice notes an ID, and reports whether it was noted before.
+func (s Seen) Twice(id uint64) bool {
+	twice := s[id]
+	s[id] = true
+	return twice
+}

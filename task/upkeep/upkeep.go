@@ -36,6 +36,16 @@ type Object struct {
 	Deleted   int64  `cbor:"6,keyasint,omitempty"`
 }
 
+// The kinds of objects that commands of a run delete.
+const (
+	OfTask      = "task"
+	OfOperation = "operation"
+	OfBlob      = "blob"
+	OfVersion   = "version"
+	OfBehavior  = "behavior"
+	OfPurged    = "purged" // records of namespaces in PURGING, of all kinds
+)
+
 // Filter describes the Bloom filter of a run. It gives the size of the next filter (SPEC M3).
 type Filter struct {
 	Items  int64 `cbor:"1,keyasint,omitempty"` // objects marked

@@ -240,6 +240,7 @@ func (f *fields) submit(x *task.Submit) {
 	f.someText(15, x.Parent)
 	f.someTrue(16, x.HasLabels)
 	f.someTrue(17, x.HasPriority)
+	f.someText(18, x.Trace)
 }
 
 // appendTask returns false, with b as it was, for a Task that only the library can write.
@@ -293,6 +294,7 @@ func appendTask(b []byte, x *task.Task) ([]byte, bool) {
 	f.someInt(34, int64(x.DueSince))
 	f.someTrue(35, x.Excess)
 	f.someUint(36, x.Creator)
+	f.someText(37, x.Trace)
 	if f.b[f.start] > head.Map|23 {
 		return b, false
 	}

@@ -430,6 +430,8 @@ func (r *reader) submit() (x task.Submit) {
 			x.HasLabels = r.bool()
 		case 17:
 			x.HasPriority = r.bool()
+		case 18:
+			x.Trace = r.text()
 		default:
 			r.bad = true
 		}
@@ -515,6 +517,8 @@ func (r *reader) task() *task.Task {
 			x.Excess = r.bool()
 		case 36:
 			x.Creator = r.uint()
+		case 37:
+			x.Trace = r.text()
 		default:
 			r.bad = true
 		}

@@ -19,6 +19,7 @@ type lease struct {
 	behavior string
 	session  uint64
 	attempt  int64
+	trace    string
 	until    time.Duration // by then the leader has ended it (SPEC L7)
 	over     bool          // it may not act any longer; its last report may be on its way
 	told     bool          // its end was told
@@ -88,7 +89,7 @@ func (l *leases) giveLocked(a *stream.Assignment, now time.Duration) {
 		return
 	}
 	l.byToken[t.Lease.Token] = &lease{
-		key: t.Key(), behavior: t.Behavior, session: t.Lease.Session, attempt: t.Attempt, maxLog: a.Policy.Limits.LogBytes,
+		key: t.Key(), behavior: t.Behavior, session: t.Lease.Session, attempt: t.Attempt, trace: t.Trace, maxLog: a.Policy.Limits.LogBytes,
 		until: now + time.Duration(a.Policy.RunTimeout)*time.Millisecond + leaseSlack,
 	}
 	l.given = append(l.given, t.Lease.Token)

@@ -336,7 +336,7 @@ func (c *process) tellEnd(e worker.Ended) {
 	if !first || tell == nil {
 		return
 	}
-	e.Namespace, e.Behavior = of.key.Namespace, of.behavior
+	e.Namespace, e.Behavior, e.Trace = of.key.Namespace, of.behavior, of.trace
 	e.Fuel = min(max(e.Fuel, 0), task.MaxFuel)
 	e.PeakMemory, e.Wall, e.Busy, e.Ready = max(e.PeakMemory, 0), max(e.Wall, 0), max(e.Busy, 0), max(e.Ready, 0)
 	tell(e)

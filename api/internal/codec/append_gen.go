@@ -53,6 +53,7 @@ func appendTaskMembers(b []byte, x *api.Task) []byte {
 	b = appendLabels(append(b, `,"labels":`...), x.Labels)
 	b = strconv.AppendInt(append(b, `,"priority":`...), int64(x.Priority), 10)
 	b = appendText(b, `,"created_by":`, x.CreatedBy)
+	b = appendText(b, `,"traceparent":`, x.Traceparent)
 	return b
 }
 

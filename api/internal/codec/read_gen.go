@@ -73,6 +73,8 @@ func (a *answerReader) task(x *api.Task) bool {
 			return a.int(&x.Priority)
 		case "created_by":
 			return a.Text(&x.CreatedBy)
+		case "traceparent":
+			return a.Text(&x.Traceparent)
 		}
 		return a.unknown(name)
 	})

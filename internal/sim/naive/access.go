@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/tracing"
 )
 
 // turnedAway is A4: nobody speaks for an access token that was revoked, has expired, or is turned off.
@@ -168,4 +169,12 @@ func (m *Model) creator(c task.Submit) uint64 {
 		return parent.Creator
 	}
 	return m.caller
+}
+
+// trace is U2: a task has its submit's, and the child of an attempt its own.
+func (m *Model) trace(c task.Submit) string {
+	if p := m.Tasks[task.Key{Namespace: c.Namespace, ID: c.Parent}]; p != nil {
+		return tracing.Attempt(p.Trace, p.Namespace, p.ID, p.Attempt)
+	}
+	return c.Trace
 }

@@ -125,7 +125,7 @@ func (m *Model) versionAfter(x *taking, name, version string) *task.Version {
 func (m *Model) importableOps(x *taking, got task.Result) task.Result {
 	for _, old := range x.Operations {
 		o := *old
-		o.Namespace, o.Rev, o.CreatedRev, o.RetryRev, o.Creator, o.Counts = x.Namespace, 0, 0, 0, m.caller, task.OperationCounts{}
+		o.Namespace, o.Rev, o.CreatedRev, o.RetryRev, o.Creator, o.Trace, o.Counts = x.Namespace, 0, 0, 0, m.caller, "", task.OperationCounts{}
 		if m.Operations[opKey(&o)] != nil || slices.ContainsFunc(x.operations, func(x task.Operation) bool { return x.ID == o.ID }) {
 			continue
 		}
@@ -168,7 +168,7 @@ func (m *Model) importableOps(x *taking, got task.Result) task.Result {
 func (m *Model) importableTasks(x *taking, _ task.Result) task.Result {
 	for _, old := range x.Tasks {
 		t := *old
-		t.Namespace, t.Bound, t.Ended, t.Rev, t.CreatedRev, t.Creator = x.Namespace, 0, nil, 0, 0, m.caller
+		t.Namespace, t.Bound, t.Ended, t.Rev, t.CreatedRev, t.Creator, t.Trace = x.Namespace, 0, nil, 0, 0, m.caller, ""
 		if t.Role == task.RoleCleanup || m.Tasks[name(&t)] != nil {
 			continue
 		}

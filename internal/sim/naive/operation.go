@@ -18,7 +18,7 @@ func (m *Model) start(c task.StartOperation, got task.Result) task.Result {
 	o := task.Operation{
 		Namespace: c.Namespace, ID: c.ID, Behavior: c.Behavior, Target: c.Target, Object: c.Object,
 		Status: task.OperationRunning, Arg: c.Arg, Partitions: c.Partitions, Names: c.Names,
-		Labels: c.Labels, Priority: c.Priority, CreatedAt: m.Now, Creator: m.caller,
+		Labels: c.Labels, Priority: c.Priority, CreatedAt: m.Now, Creator: m.caller, Trace: c.Trace,
 	}
 	b := m.live(task.Key{Namespace: c.Namespace, ID: c.Behavior})
 	v := m.Version(&task.Task{Namespace: c.Namespace, Behavior: c.Behavior}, "")

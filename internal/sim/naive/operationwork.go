@@ -140,7 +140,7 @@ func (m *Model) retryStep(k task.Key) {
 func (m *Model) opTask(o *task.Operation, role task.Role, k task.Key, behavior string) task.Task {
 	return task.Task{
 		Namespace: k.Namespace, ID: k.ID, Behavior: behavior, Version: o.Version, Status: task.Created, NotBefore: m.Now, CreatedAt: m.Now,
-		Parent: o.ID, Labels: o.Labels, Priority: o.Priority, Role: role, Creator: o.Creator,
+		Parent: o.ID, Labels: o.Labels, Priority: o.Priority, Role: role, Creator: o.Creator, Trace: o.Trace,
 	}
 }
 

@@ -43,7 +43,7 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 	}
 	t := task.Task{
 		Namespace: c.Namespace, ID: c.ID, Behavior: c.Behavior, Status: task.Created, Params: c.Params, ConcurrencyKey: c.ConcurrencyKey,
-		NotBefore: at, Deadline: c.Deadline, CreatedAt: m.Now, Labels: c.Labels, Priority: c.Priority, Parent: c.Parent, Creator: m.creator(c),
+		NotBefore: at, Deadline: c.Deadline, CreatedAt: m.Now, Labels: c.Labels, Priority: c.Priority, Parent: c.Parent, Creator: m.creator(c), Trace: m.trace(c),
 	}
 	if old != nil {
 		t = *old
@@ -72,7 +72,7 @@ func (m *Model) submit(c task.Submit, got task.Result) task.Result {
 	case resubmit && !final(&t) && (t.Status == task.Running || t.NotBefore == at || t.NotBefore <= m.Now && at <= m.Now):
 	case resubmit, c.IfExists == task.Rerun && final(&t):
 		again(&t, at, c.Deadline)
-		if outcome = task.SubmitUpdated; c.HasParams {
+		if outcome, t.Trace = task.SubmitUpdated, c.Trace; c.HasParams {
 			more.bytes = m.size(c.Params) - m.size(t.Params)
 			t.Params, t.ConcurrencyKey = c.Params, c.ConcurrencyKey
 		}

@@ -30,6 +30,9 @@ func Task(w *terminal.Table, t *api.Task) {
 		row("lost", t.LostCount)
 	}
 	row("priority", t.Priority)
+	if t.Traceparent != "" {
+		row("trace", t.Traceparent)
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
 		row("label", name+"="+t.Labels[name])
 	}

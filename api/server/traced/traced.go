@@ -1,0 +1,40 @@
+// Package traced finds the trace context of HTTP requests that make tasks due (SPEC U2).
+package traced
+
+import (
+	"net/http"
+
+	own "github.com/taskrt/taskrt/api/tracing"
+	"github.com/taskrt/taskrt/task/tracing"
+)
+
+// Tracer makes spans of requests. It must not block.
+type Tracer interface {
+	// Begin is told of a request with its traceparent, "" if it has none. It returns nil if no span is made. end is called with the status of the answer.
+	Begin(route, parent string) (c *own.Call, end func(status int))
+}
+
+// routes are those whose tasks keep the traceparent.
+var routes = map[string]bool{"/v1/tasks": true, "/v1/tasks/{id}/resubmit": true, "/v1/operations": true, "/v1/txn": true}
+
+// Begin returns a request whose context knows its trace, and what is to be called when it was answered. t may be nil.
+func Begin(r *http.Request, route string, t Tracer) (traced *http.Request, end func(status int)) {
+	if r.Method != http.MethodPost || !routes[route] {
+		return r, nil
+	}
+	var parent string
+	if h := r.Header[own.Header]; len(h) == 1 { // several are none, as W3C says
+		parent = tracing.Parse(h[0])
+	}
+	var c *own.Call
+	if t != nil {
+		c, end = t.Begin(route, parent)
+	}
+	if c == nil && parent != "" {
+		c = &own.Call{Parent: parent}
+	}
+	if c == nil {
+		return r, end
+	}
+	return r.WithContext(own.With(r.Context(), c)), end
+}
