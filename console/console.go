@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/api/server/session"
 )
@@ -17,6 +18,8 @@ type Config struct {
 	Door pages.Door
 	// Gate says who makes a request. Nil: the cluster is open, and nobody signs in.
 	Gate session.Gate
+	// Devices are by whom browsers sign in at an issuer of OpenID Connect. Nil: they cannot (SPEC A7).
+	Devices auth.Devices
 	// Cluster returns the ID of the cluster, "" as long as it is not known.
 	Cluster func() string
 }
@@ -39,7 +42,7 @@ type handler struct {
 func New(next http.Handler, c Config) http.Handler {
 	h := &handler{api: next, door: c.Door}
 	if c.Gate != nil {
-		h.desk = &session.Desk{Gate: c.Gate, Cluster: c.Cluster}
+		h.desk = &session.Desk{Gate: c.Gate, Cluster: c.Cluster, Devices: c.Devices}
 	}
 	return h
 }

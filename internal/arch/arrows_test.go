@@ -250,7 +250,7 @@ var arrows = map[string][]string{
 	"node/bulk":                      {"api", "api/jobs", "internal/idle", "task", "task/access", "task/jobs", "task/match", "node/query"},
 	"node/insight":                   {"api", "api/insight", "node/query", "task", "node/lead", "task/hurdle", "task/match"},
 	"api/server/session":             {"api", "api/auth"},
-	"console":                        {"api/server/pages", "api/server/session", "internal/webfile"},
+	"console":                        {"api/server/pages", "api/server/session", "internal/webfile", "api/auth"},
 	"cmd/taskrt/internal/follow":     {"api", "api/client", "cmd/taskrt/internal/show", "internal/idle", "internal/terminal"},
 	"cmd/taskrt/internal/upkeep":     {"api", "cmd/taskrt/internal/cmdline", "node/maintain", "task"},
 	"cmd/taskrt/internal/explain":    {"api", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/show", "internal/terminal"},

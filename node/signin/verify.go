@@ -38,7 +38,9 @@ type verifier struct {
 
 // provider is what is known of an issuer.
 type provider struct {
-	client *http.Client
+	client  *http.Client  // for what it publishes
+	asker   *http.Client  // for what browsers that sign in ask
+	devices *rate.Limiter // of asker
 
 	mu    sync.Mutex
 	found *oidc.Provider // nil: it has not answered yet
@@ -70,14 +72,19 @@ func (v *verifier) provider(url string) *provider {
 		if v.known == nil || len(v.known) >= 2*auth.MaxIssuers { // some are no longer used
 			v.known = map[string]*provider{}
 		}
-		p = &provider{client: &http.Client{
-			Timeout:       askTime,
-			Transport:     &bounded{to: v.transport, rate: rate.NewLimiter(rate.Every(askEvery), askBurst)},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // where it leads is not what an admin has set
-		}}
+		p = &provider{
+			client:  client(&bounded{to: v.transport, rate: rate.NewLimiter(rate.Every(askEvery), askBurst)}),
+			asker:   client(v.transport),
+			devices: rate.NewLimiter(rate.Every(deviceEvery), deviceBurst),
+		}
 		v.known[url] = p
 	}
 	return p
+}
+
+// client asks within askTime. It follows no redirect: where one leads is not what an admin has set.
+func client(by http.RoundTripper) *http.Client {
+	return &http.Client{Timeout: askTime, Transport: by, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // discover asks the issuer for its endpoints and keys, unless it has answered before.

@@ -26,22 +26,27 @@ const Path = "/session"
 const Header = "Taskrt-Console"
 
 // maxBody bounds the body of a sign-in.
-const maxBody = 1 << 10
+const maxBody = 1<<10 + auth.MaxDevice
 
 // Gate knows who makes a request. It is that of the handler.
 type Gate interface {
 	Enter(authorization, addr string) (*auth.Principal, error)
+	// Guess counts an attempt from an address to get in without a token. An error says that there were too many.
+	Guess(addr string) error
 }
 
 // Desk exchanges tokens for cookies.
 type Desk struct {
 	Gate    Gate
 	Cluster func() string // the ID of the cluster, "" as long as it is not known
+	Devices auth.Devices  // by whom browsers sign in at an issuer; nil: they cannot
 }
 
-// request is the body of a sign-in.
+// request is the body of a sign-in: by a token; or by an issuer of OpenID Connect, first without a device, then with what Devices gave.
 type request struct {
-	Token string `json:"token"`
+	Token  string `json:"token"`
+	Issuer string `json:"issuer"`
+	Device string `json:"device"`
 }
 
 // Admit returns the request as if it carried the token that its cookie holds. A request that carries a token, or lacks the Header, stays as
@@ -84,9 +89,7 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		if err := d.signIn(w, r); err != nil {
 			refuse(w, err)
-			return
 		}
-		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
@@ -101,6 +104,9 @@ func (d *Desk) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err := decoder.Decode(&in); err != nil {
 		return api.NewError(api.CodeInvalidJSON, `the body must be {"token": "trt_…"}`) // without the decoder's words, which may quote it
 	}
+	if in.Issuer != "" && in.Token == "" {
+		return d.byIssuer(w, r, &in)
+	}
 	if !plain(in.Token) {
 		return auth.Unauthenticated()
 	}
@@ -108,6 +114,37 @@ func (d *Desk) signIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	http.SetCookie(w, d.cookie(r, in.Token, 0))
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// byIssuer begins a sign-in at an issuer, or goes on with it: 202 says that nobody has confirmed the code so far. The token of the session goes
+// into the cookie, and no page sees it, nor the issuer's.
+func (d *Desk) byIssuer(w http.ResponseWriter, r *http.Request, in *request) error {
+	if d.Devices == nil {
+		return api.NewError(api.CodeIssuerNotFound, "nobody signs in here by an issuer")
+	}
+	if err := d.Gate.Guess(r.RemoteAddr); err != nil {
+		return err
+	}
+	if in.Device == "" {
+		begun, err := d.Devices.BeginDevice(r.Context(), in.Issuer)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "application/json")
+		return json.NewEncoder(w).Encode(begun)
+	}
+	made, err := d.Devices.FinishDevice(r.Context(), in.Issuer, in.Device)
+	switch {
+	case err != nil:
+		return err
+	case made == nil:
+		w.WriteHeader(http.StatusAccepted)
+		return nil
+	}
+	http.SetCookie(w, d.cookie(r, made.Credential, 0))
+	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 

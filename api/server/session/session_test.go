@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,30 @@ func (gate) Enter(authorization, _ string) (*auth.Principal, error) {
 		return &auth.Principal{Name: "ann"}, nil
 	}
 	return nil, auth.Unauthenticated()
+}
+
+func (gate) Guess(addr string) error {
+	if strings.HasPrefix(addr, "10.") {
+		return api.NewError(api.CodeRateLimited, "too many")
+	}
+	return nil
+}
+
+// devices is an issuer "corp" whose device d-1 was confirmed.
+type devices struct{}
+
+func (devices) BeginDevice(_ context.Context, issuer string) (*auth.Device, error) {
+	if issuer != "corp" {
+		return nil, api.NewError(api.CodeIssuerNotFound, "no issuer")
+	}
+	return &auth.Device{URL: "https://id.example/device", Code: "ABCD", Device: "d-1", EveryMS: 5000, UntilMS: 60_000}, nil
+}
+
+func (devices) FinishDevice(_ context.Context, _, device string) (*auth.CreatedToken, error) {
+	if device != "d-1" {
+		return nil, nil //nolint:nilnil // not yet
+	}
+	return &auth.CreatedToken{Credential: token}, nil
 }
 
 func desk(cluster string) *session.Desk {
@@ -72,7 +97,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{`{"token":"trt_wrong"}`, nil, 401}, {`{"token":""}`, nil, 401}, {`{"token":"trt_a; Path=/"}`, nil, 401}, {`{"token":"trt_a\r\nX: y"}`, nil, 401},
 		{`{"token":"` + "trt_" + strings.Repeat("a", 300) + `"}`, nil, 401}, {`{"token":1}`, nil, 400}, {`{"token":"a","x":1}`, nil, 400}, {``, nil, 400},
-		{`{"token":"trt_` + strings.Repeat("a", 4096) + `"}`, nil, 400},
+		{`{"token":"trt_` + strings.Repeat("a", 8192) + `"}`, nil, 400},
 		{`{"token":"` + token + `"}`, []string{"Content-Type: text/plain"}, 415},
 		{`{"token":"` + token + `"}`, []string{session.Header + ": "}, 400},
 	} {
@@ -123,5 +148,36 @@ func TestSignOut(t *testing.T) {
 	all := w.Result().Cookies()
 	if w.Code != http.StatusNoContent || len(all) != 1 || all[0].MaxAge >= 0 || all[0].Value != "" {
 		t.Errorf("%d %v", w.Code, all)
+	}
+}
+
+// TestByIssuer: a browser signs in at an issuer: it gets a code, waits, and then has the cookie; no answer has the token of the session (SPEC A7).
+func TestByIssuer(t *testing.T) {
+	d := desk("c1")
+	if w := post(d, `{"issuer":"corp"}`, true); w.Code != api.StatusOf(api.CodeIssuerNotFound) {
+		t.Errorf("without issuers: %d %s", w.Code, w.Body)
+	}
+	d.Devices = devices{}
+	w := post(d, `{"issuer":"corp"}`, true)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"code":"ABCD"`) || w.Header().Get("Cache-Control") != "no-store" || len(w.Result().Cookies()) > 0 {
+		t.Errorf("begun: %d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if w = post(d, `{"issuer":"corp","device":"d-2"}`, true); w.Code != http.StatusAccepted || len(w.Result().Cookies()) > 0 {
+		t.Errorf("before the code is confirmed: %d", w.Code)
+	}
+	w = post(d, `{"issuer":"corp","device":"d-1"}`, true)
+	if all := w.Result().Cookies(); w.Code != http.StatusNoContent || len(all) != 1 || all[0].Value != token || !all[0].HttpOnly || !all[0].Secure || w.Body.Len() > 0 {
+		t.Errorf("finished: %d %v", w.Code, w.Header())
+	}
+	if w = post(d, `{"issuer":"nobody"}`, true); w.Code != api.StatusOf(api.CodeIssuerNotFound) {
+		t.Errorf("at nobody: %d", w.Code)
+	}
+	r := httptest.NewRequest(http.MethodPost, session.Path, strings.NewReader(`{"issuer":"corp"}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(session.Header, "1")
+	r.RemoteAddr = "10.0.0.1:1"
+	w = httptest.NewRecorder()
+	if d.ServeHTTP(w, r); w.Code != http.StatusTooManyRequests {
+		t.Errorf("an address that asks too often: %d", w.Code)
 	}
 }

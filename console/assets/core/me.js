@@ -1,5 +1,5 @@
 // Who looks at the page, and what they may do (SPEC A5). The server decides; the page only leaves out what it would refuse.
-import { get, send, Problem } from './api.js';
+import { get, pause, send, Problem } from './api.js';
 import { store, useStore } from './store.js';
 
 /** {state: 'asking'|'open'|'signed', token} */
@@ -10,12 +10,12 @@ export async function askMe() {
   me.set(open ? { state: 'open', token: null } : { state: 'signed', token: await get('v1/self') });
 }
 
-/** Exchanges a token for a cookie that scripts cannot read. */
-export async function signInWith(token) {
+/** A sign-in: what the server answers to it. */
+async function session(body) {
   const response = await fetch(new URL('session', document.baseURI.split('#')[0]), {
-    method: 'POST', credentials: 'same-origin', headers: { 'Taskrt-Console': '1', 'Content-Type': 'application/json' }, body: JSON.stringify({ token }),
+    method: 'POST', credentials: 'same-origin', headers: { 'Taskrt-Console': '1', 'Content-Type': 'application/json' }, body: JSON.stringify(body),
   });
-  if (response.ok) return;
+  if (response.ok) return response;
   let fields = { detail: 'The server refused it.' };
   try {
     fields = await response.json();
@@ -25,7 +25,40 @@ export async function signInWith(token) {
   throw new Problem(fields, response.status);
 }
 
+/** Exchanges a token for a cookie that scripts cannot read. */
+export const signInWith = (token) => session({ token });
+
+/** The names of the issuers of OpenID Connect at which one may sign in. */
+export async function issuers() {
+  try {
+    const response = await fetch(new URL('v1/sign-in', document.baseURI.split('#')[0]), { headers: { Accept: 'application/json' } });
+    return response.ok ? (await response.json()).places.map((p) => p.name) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Begins a sign-in at an issuer: where to confirm which code, and for how long. */
+export const beginAt = async (issuer) => (await session({ issuer })).json();
+
+/** Waits until the code was confirmed. The session's token is then in the cookie, and was never in this page. */
+export async function finishAt(issuer, begun, signal) {
+  const until = Date.now() + begun.until_ms;
+  for (let every = begun.every_ms; Date.now() < until; ) {
+    await pause(every, signal);
+    if (signal.aborted) return false;
+    try {
+      if ((await session({ issuer, device: begun.device })).status === 204) return !signal.aborted;
+    } catch (e) {
+      if (e.code !== 'rate_limited') throw e;
+      every += 5000; // as RFC 8628 wants it
+    }
+  }
+  throw new Problem({ code: 'sign_in_refused', detail: 'Nobody has confirmed the code in time.' }, 401);
+}
+
 export async function signOut() {
+  if (me.get().token?.subject) await send('DELETE', 'v1/self'); // a session that an issuer vouched for ends, too
   await send('DELETE', 'session');
   me.set({ state: 'asking', token: null });
 }

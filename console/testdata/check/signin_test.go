@@ -1,15 +1,22 @@
 package check
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"github.com/taskrt/taskrt/internal/leash"
+	"github.com/taskrt/taskrt/internal/npm"
 )
 
 // insecure trusts anybody: the certificate is of a cluster that lives as long as the test.
@@ -70,6 +77,92 @@ func TestSignIn(t *testing.T) {
 	b.until(`location.hash === '#/tasks?status=CREATED' && document.querySelector('.account').innerText.includes('other')`)
 	b.press("Sign out")
 	b.sees("Sign in")
+}
+
+// issuer starts a real issuer of OpenID Connect, and returns its URL: that of the tests of `taskrt login`.
+func issuer(t *testing.T) string {
+	t.Helper()
+	if err := npm.Missing(); err != nil {
+		t.Skip(err)
+	}
+	files := os.DirFS(filepath.Join(root, "internal", "e2e", "testdata", "issuer"))
+	modules, err := npm.Install("oidc-provider", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	addr, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(addr, ":")
+	cmd := leash.Command("node", "server.mjs", port)
+	cmd.Dir = dir
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if lines.Text() == "ready" {
+			go func() { _, _ = io.Copy(io.Discard, out) }() // it warns
+			return "http://" + addr
+		}
+	}
+	t.Fatal("the issuer does not start")
+	return ""
+}
+
+// TestSignInAtIssuer: somebody signs in to the console at an issuer of OpenID Connect, by confirming a code there; the session's token is in the
+// cookie alone, and ends when one signs out (SPEC A7, U1).
+func TestSignInAtIssuer(t *testing.T) {
+	at := issuer(t)
+	s := startSecure(t)
+	s.do(t, "PUT", "/v1/issuers/corp", `{"url":"`+at+`","client_id":"taskrt","session":"1h","rules":[{"claim":"groups","value":"ops","roles":["read","operate"]}]}`)
+	s.do(t, "PUT", "/v1/behaviors/ext", `{"kind":"external"}`)
+	s.do(t, "POST", "/v1/tasks", `{"behavior":"ext","id":"first"}`)
+
+	b := open(t, s.url, "tasks", wide)
+	b.allow("401")
+	b.sees("Sign in with corp")
+	b.press("Sign in with corp")
+	b.until(`document.querySelector('.user-code')`)
+	b.accessible()
+	b.shot("sign-in-issuer")
+	if where := value[string](b, `document.querySelector('.issuer a').href`); !strings.HasPrefix(where, at+"/") {
+		t.Errorf("the page leads to %s", where)
+	}
+	code := value[string](b, `document.querySelector('.user-code').innerText`)
+	if _, err := ask(http.DefaultClient, at, "", "POST", "/approve?account=ann&user_code="+code, "text/plain", nil); err != nil {
+		t.Fatal(err)
+	}
+	b.sees("first")
+	b.until(`document.querySelector('.account').innerText.includes('corp/ann')`)
+	var session string
+	b.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		all, err := network.GetCookies().Do(ctx)
+		for _, c := range all {
+			if strings.HasPrefix(c.Value, "trt_") {
+				session = c.Value
+			}
+		}
+		return err
+	}))
+	b.secretIsHidden(session)
+	b.press("Sign out")
+	b.sees("Sign in with corp")
+	if _, err := ask(insecure, s.url, session, "GET", "/v1/self", "", nil); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("the session goes on after the sign-out: %v", err)
+	}
 }
 
 // secretIsHidden fails the test if a script or an address has the token.

@@ -159,7 +159,11 @@ func (m *Member) Run(ctx context.Context) error {
 		config.Gate, config.Access, config.SignIn, config.Audit = gate, m.Node.Tokens(), m.Node.SignIn(), m.Node.Audit()
 		config.OnRefusal = m.Node.Refused
 	}
-	handler := console.New(server.New(m.Node.Guarded(), config), console.Config{Door: config.Door, Gate: config.Gate, Cluster: config.Cluster})
+	front := console.Config{Door: config.Door, Gate: config.Gate, Cluster: config.Cluster}
+	if config.Gate != nil {
+		front.Devices = m.Node.SignIn()
+	}
+	handler := console.New(server.New(m.Node.Guarded(), config), front)
 	handler = site.New(handler, config.Door, m.version)
 	go keys.Watch(ctx, m.pair, m.keys, m.log)
 	go func() { served <- m.serve(ctx, handler); stop() }()
