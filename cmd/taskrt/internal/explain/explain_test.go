@@ -134,6 +134,9 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// aPage is what an advice calls a page, for people who have the repository; on the page it is a link.
+var aPage = regexp.MustCompile(`docs/([a-z-]+\.md)`)
+
 // page is docs/errors.md.
 func page() string {
 	var b strings.Builder
@@ -156,7 +159,7 @@ func page() string {
 			if e.Status > 0 {
 				b.WriteString(of(e)[len("request, "):] + ". ")
 			}
-			b.WriteString(e.Means + "\n\n" + e.Do + "\n")
+			b.WriteString(e.Means + "\n\n" + aPage.ReplaceAllString(e.Do, "[$0]($1)") + "\n")
 		}
 	}
 	return b.String()
