@@ -45,13 +45,13 @@ type look struct {
 var wide = look{1440, 900, false}
 
 // open opens a place of the console. At the end nothing may have been said in the browser's console, and refused by the policy.
-func open(t *testing.T, url, place string, l look) *tab {
+func open(t *testing.T, url, place string, l look, scripts ...string) *tab {
 	t.Helper()
-	return visit(t, url+"/#/"+place, l)
+	return visit(t, url+"/#/"+place, l, scripts...)
 }
 
-// visit opens a page.
-func visit(t *testing.T, url string, l look) *tab {
+// visit opens a page, in which the scripts run before its own.
+func visit(t *testing.T, url string, l look, scripts ...string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
 	b := &tab{t: t, ctx: ctx}
@@ -62,11 +62,13 @@ func visit(t *testing.T, url string, l look) *tab {
 	chromedp.ListenTarget(ctx, b.listen)
 	b.do(
 		log.Enable(), runtime.Enable(),
-		chromedp.ActionFunc(func(ctx context.Context) error {
-			_, err := page.AddScriptToEvaluateOnNewDocument(watchPolicy).Do(ctx)
-			return err
-		}),
 	)
+	for _, script := range append(scripts, watchPolicy) {
+		b.do(chromedp.ActionFunc(func(ctx context.Context) error {
+			_, err := page.AddScriptToEvaluateOnNewDocument(script).Do(ctx)
+			return err
+		}))
+	}
 	b.as(l)
 	b.do(chromedp.Navigate(url))
 	t.Cleanup(b.quiet)
