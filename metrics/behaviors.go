@@ -75,7 +75,7 @@ func (m *Metrics) Ended(e worker.Ended) {
 	if !e.Ran {
 		return
 	}
-	s.duration.Observe(e.Wall.Seconds())
+	observe(s.duration, e.Wall, e.Trace)
 	s.memory.Observe(float64(e.PeakMemory))
 	s.cpu.Add(max(0, e.Busy.Seconds()))
 	s.fuel.Add(float64(max(0, e.Fuel)))

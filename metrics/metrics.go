@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/task/tracing"
 )
 
 // Config of Metrics. The zero value works.
@@ -68,7 +69,7 @@ func New(c Config) *Metrics {
 	m.registry.MustRegister(m.behaviors.collectors()...)
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
-		MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout,
+		MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout, EnableOpenMetrics: true, // exemplars are in no other format
 	})
 	return m
 }
@@ -92,7 +93,17 @@ func (m *Metrics) Compiled(c runtime.Compiled) {
 }
 
 // Request counts a request. It is the OnRequest of server.Config.
-func (m *Metrics) Request(route, method string, status int, took time.Duration) {
+func (m *Metrics) Request(route, method string, status int, took time.Duration, trace string) {
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
-	m.took.WithLabelValues(route).Observe(took.Seconds())
+	observe(m.took.WithLabelValues(route), took, trace)
+}
+
+// observe adds a time to a histogram. If a trace knows more of it, whose spans somebody keeps, it is the example of its bucket (SPEC U2). Without
+// one nothing is allocated. trace comes from outside: it may be anything.
+func observe(o prometheus.Observer, took time.Duration, trace string) {
+	if t := tracing.Parse(trace); tracing.Sampled(t) {
+		o.(prometheus.ExemplarObserver).ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": tracing.ID(t)}) //nolint:forcetypeassert // a histogram
+		return
+	}
+	o.Observe(took.Seconds())
 }

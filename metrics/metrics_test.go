@@ -137,8 +137,8 @@ func everything() *Metrics {
 	m.Compiled(runtime.Compiled{Cached: true})
 	m.Compiled(runtime.Compiled{Cached: true})
 	m.Compiled(runtime.Compiled{Err: errors.New("not a module")})
-	m.Request("/v1/tasks/{id}", "GET", 200, time.Millisecond)
-	m.Request("", "", 404, time.Millisecond)
+	m.Request("/v1/tasks/{id}", "GET", 200, time.Millisecond, "")
+	m.Request("", "", 404, time.Millisecond, "no trace")
 	return m
 }
 
@@ -276,7 +276,7 @@ func TestScrapesBesideAttempts(t *testing.T) {
 		all.Go(func() {
 			for range 500 {
 				m.Ended(worker.Ended{Namespace: "default", Behavior: fmt.Sprint("b", i), Ran: true})
-				m.Request("/metrics", "GET", 200, 0)
+				m.Request("/metrics", "GET", 200, 0, "")
 			}
 		})
 	}
@@ -381,6 +381,43 @@ func TestEndedAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { m.Ended(e) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// TestExemplars: attempts and requests of a trace that is kept are the examples of their buckets, for whoever asks in OpenMetrics. What is no trace, or
+// one that nobody keeps, is counted all the same (SPEC U2).
+func TestExemplars(t *testing.T) {
+	const kept, other = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
+	m := New(quiet(Config{}))
+	traces := []string{kept, other, "", "00-x", strings.Repeat("0", 60), kept[:54] + "\n"}
+	for i, trace := range traces { // each in a bucket of its own
+		took := []time.Duration{time.Millisecond, 4 * time.Millisecond, 20 * time.Millisecond, 90 * time.Millisecond, 2 * time.Second, 50 * time.Second}[i]
+		m.Ended(worker.Ended{Namespace: "default", Behavior: "echo", Ran: true, Wall: took, Trace: trace})
+		m.Request("/v1/tasks", "POST", 201, took, trace)
+	}
+	rec := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	r.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+	m.ServeHTTP(rec, r)
+	text := rec.Body.String()
+	if !strings.HasPrefix(rec.Header().Get("Content-Type"), "application/openmetrics-text") || !strings.HasSuffix(text, "# EOF\n") {
+		t.Fatalf("%s: %.300s", rec.Header().Get("Content-Type"), text)
+	}
+	var examples []string
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "trace_id") {
+			name, _, _ := strings.Cut(line, "{")
+			examples = append(examples, name)
+			if !strings.Contains(line, `# {trace_id="0af7651916cd43dd8448eb211c80319c"} 0.001 `) {
+				t.Errorf("the example is %s", line)
+			}
+		}
+	}
+	if !slices.Equal(examples, []string{"taskrt_attempt_duration_seconds_bucket", "taskrt_http_request_duration_seconds_bucket"}) {
+		t.Errorf("examples of %v", examples)
+	}
+	f := scrape(t, m)
+	wants(t, f, float64(len(traces)), "taskrt_attempt_duration_seconds")
+	wants(t, f, float64(len(traces)), "taskrt_http_request_duration_seconds")
 }
 
 func BenchmarkEnded(b *testing.B) {

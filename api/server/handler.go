@@ -74,8 +74,8 @@ type Config struct {
 	// OnRefusal, if set, is told of each request whose caller lacks a role. It must not block.
 	OnRefusal func(auth.Refusal)
 	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any
-	// other request. OnRequest must not block.
-	OnRequest func(route, method string, status int, took time.Duration)
+	// other request. trace is its header traceparent, as it came. OnRequest must not block.
+	OnRequest func(route, method string, status int, took time.Duration, trace string)
 	// Tracer makes spans of requests that make tasks due (SPEC U2). Default: nobody does.
 	Tracer traced.Tracer
 }
@@ -222,7 +222,7 @@ func (h *handler) serve(w http.ResponseWriter, r *request) error {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	if h.config.OnRequest != nil {
-		defer h.tell(rec, r.Method, time.Now())
+		defer h.tell(rec, r, time.Now())
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -292,14 +292,14 @@ func (h *handler) panicked(rec *recorder, r *http.Request, p any) {
 
 // tell tells OnRequest of a request. It does not tell apart methods that no route has, because a client could make up any
 // number of them.
-func (h *handler) tell(rec *recorder, method string, begun time.Time) {
-	route := ""
+func (h *handler) tell(rec *recorder, r *http.Request, begun time.Time) {
+	route, method := "", r.Method
 	if rec.route != nil {
 		route = rec.route.path
 	} else {
 		method = ""
 	}
-	h.config.OnRequest(route, method, rec.status, time.Since(begun))
+	h.config.OnRequest(route, method, rec.status, time.Since(begun), r.Header.Get("Traceparent"))
 }
 
 // recorder remembers whether an answer has begun, with which status, and for which route.

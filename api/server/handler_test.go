@@ -142,10 +142,10 @@ func TestRequestsAreTold(t *testing.T) {
 	var told []string
 	s := newServer(t, server.Config{
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "numbers") }),
-		OnRequest: func(route, method string, status int, took time.Duration) {
+		OnRequest: func(route, method string, status int, took time.Duration, trace string) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, fmt.Sprintf("%s %s %d", method, route, status))
+			told = append(told, fmt.Sprintf("%s %s %d%s", method, route, status, trace))
 			if took < 0 {
 				t.Errorf("took %v", took)
 			}
@@ -153,7 +153,7 @@ func TestRequestsAreTold(t *testing.T) {
 	})
 	s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok","id":"abc"}`)
 	s.do("GET", "/v1/tasks/abc", "")
-	s.do("GET", "/v1/tasks/no-such-task", "")
+	s.do("GET", "/v1/tasks/no-such-task", "", "Traceparent", " of a trace")
 	s.do("GET", "/v1/nothing/here", "")
 	s.do("MADEUP", "/v1/tasks", "")
 	s.do("GET", "/taskstore/group/x%2Fy", "")
@@ -164,7 +164,7 @@ func TestRequestsAreTold(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	want := []string{
-		"POST /v1/tasks 201", "GET /v1/tasks/{id} 200", "GET /v1/tasks/{id} 404", "  404", "  405", "GET /taskstore/group/{group} 200", "GET /metrics 200",
+		"POST /v1/tasks 201", "GET /v1/tasks/{id} 200", "GET /v1/tasks/{id} 404of a trace", "  404", "  405", "GET /taskstore/group/{group} 200", "GET /metrics 200",
 	}
 	slices.Sort(told) // because a handler may end after its client has sent the next request
 	slices.Sort(want)

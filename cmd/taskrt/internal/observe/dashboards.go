@@ -105,7 +105,7 @@ func draw(m table.Metric, selector string) *panel {
 		p.Targets = []query{{Expr: "sum by (" + list + ") (rate(" + m.Name + "{" + selector + "}[$__rate_interval]))", Legend: legend}}
 	case table.Histogram:
 		for _, q := range []struct{ of, name string }{{"0.5", "p50"}, {"0.99", "p99"}} {
-			p.Targets = append(p.Targets, query{Expr: quantile(q.of, m.Name, selector, by...), Legend: q.name + " " + legend})
+			p.Targets = append(p.Targets, query{Expr: quantile(q.of, m.Name, selector, by...), Legend: q.name + " " + legend, Exemplar: true})
 		}
 	case table.Gauge:
 		value := "max by (" + list + ") (" + m.Name + "{" + selector + "})"

@@ -30,6 +30,7 @@ type model struct {
 		Datasource  *struct{ Type, UID string }
 		Targets     []struct {
 			Expr, LegendFormat, RefID string
+			Exemplar                  bool
 			Datasource                struct{ Type, UID string }
 		}
 		FieldConfig struct {
@@ -120,6 +121,9 @@ func checkPanels(t *testing.T, m *model) {
 			t.Errorf("panel %q: %+v", p.Title, p)
 		}
 		for i, q := range p.Targets {
+			if strings.Contains(q.Expr, "quantile(0.99, ") && strings.Contains(q.Expr, "t_duration_seconds") && !q.Exemplar {
+				t.Errorf("panel %q does not show traces", p.Title)
+			}
 			if q.RefID != string(rune('A'+i)) || q.Datasource.UID != "${datasource}" || !strings.Contains(q.Expr, ofCluster) {
 				t.Errorf("panel %q: %+v", p.Title, q)
 			}

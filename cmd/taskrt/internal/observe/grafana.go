@@ -92,6 +92,7 @@ type query struct {
 	Expr       string      `json:"expr"`
 	Legend     string      `json:"legendFormat"`
 	RefID      string      `json:"refId"`
+	Exemplar   bool        `json:"exemplar,omitempty"` // show the traces of single attempts and requests
 }
 
 type fieldConfig struct {

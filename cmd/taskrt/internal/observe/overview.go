@@ -26,7 +26,7 @@ func overview() *Dashboard {
 		query{Expr: `topk(10, max by (namespace, behavior) (taskrt_queue_oldest_seconds{` + ofCluster + `}))`, Legend: "{{namespace}} {{behavior}}"}))
 	l.add(lines("Time of an attempt", "From the first instruction of the guest to the last, of all behaviors.", "s",
 		query{Expr: quantile("0.5", "taskrt_attempt_duration_seconds", ofCluster), Legend: "p50"},
-		query{Expr: quantile("0.99", "taskrt_attempt_duration_seconds", ofCluster), Legend: "p99"}))
+		query{Expr: quantile("0.99", "taskrt_attempt_duration_seconds", ofCluster), Legend: "p99", Exemplar: true}))
 	l.add(lines("Slots", "How many attempts run, and how many may.", "short",
 		query{Expr: `sum(taskrt_worker_tasks{` + ofCluster + `, state="executing"})`, Legend: "run"},
 		query{Expr: `sum(taskrt_worker_slots{` + ofCluster + `})`, Legend: "slots"}))
@@ -38,7 +38,7 @@ func overview() *Dashboard {
 		query{Expr: `sum by (code) (rate(taskrt_http_requests_total{` + ofCluster + `}[$__rate_interval]))`, Legend: "{{code}}"}))
 	l.add(lines("Time of a submit", "`POST /v1/tasks`, with those that wait for their task.", "s",
 		query{Expr: quantile("0.5", "taskrt_http_request_duration_seconds", ofCluster+`, route="/v1/tasks"`), Legend: "p50"},
-		query{Expr: quantile("0.99", "taskrt_http_request_duration_seconds", ofCluster+`, route="/v1/tasks"`), Legend: "p99"}))
+		query{Expr: quantile("0.99", "taskrt_http_request_duration_seconds", ofCluster+`, route="/v1/tasks"`), Legend: "p99", Exemplar: true}))
 	l.add(lines("Leases that were lost", "In five minutes, by each node's account.", "short",
 		query{Expr: `max(increase(taskrt_leases_ended_total{` + ofCluster + `}[5m]))`, Legend: "leases"}))
 	d.Panels = l.panels
