@@ -32,7 +32,7 @@ addEventListener('keydown', (e) => {
 
 // The page that is open is seen in a menu that is longer than the window.
 const here = menu.querySelector('[aria-current]');
-if (here && here.offsetTop > menu.clientHeight) menu.scrollTop = here.offsetTop - menu.clientHeight / 2;
+if (here && here.offsetTop + here.offsetHeight > menu.clientHeight) menu.scrollTop = here.offsetTop - menu.clientHeight / 2;
 
 if (navigator.clipboard) {
   for (const block of document.querySelectorAll('article pre')) {
