@@ -18,6 +18,7 @@ import (
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/firstlook"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/member"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
+	"github.com/taskrt/taskrt/cmd/taskrt/internal/rebuild"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/upkeep"
 )
 
@@ -37,6 +38,7 @@ func (p *program) devCommand() *cli.Command {
 			capabilitiesFlag(""),
 			boolFlag(cmd, "secure", "TLS on every port, and tokens: the cluster secret and the root token are kept in --dir"),
 			boolFlag(cmd, "with-examples", "push four small modules to try: example.greet, .countdown, .unsteady and .squares"),
+			stringFlag(cmd, "watch", "", "DIRECTORY of a plugin: after each change build it, test it, push it, and run its last task again"),
 			boolFlag("", "insecure", "allow an address that others can reach, without TLS and tokens"),
 		}, upkeep.Flags(upkeep.Kit{Duration: durationFlag, Int: intFlag, Bool: boolFlag})...),
 		Action: p.dev,
@@ -58,6 +60,11 @@ func (p *program) dev(c *cli.Context) error {
 	secure, err := devSecure(c)
 	if err != nil {
 		return err
+	}
+	if dir := c.String("watch"); dir != "" {
+		if err := rebuild.Check(dir); err != nil {
+			return usagef(c, "--watch: %w", err)
+		}
 	}
 	config, err := sharedConfig(c)
 	if err != nil {
@@ -98,7 +105,7 @@ func (p *program) dev(c *cli.Context) error {
 		}
 		d.add(c.Context, m)
 	}
-	return p.devRun(c.Context, &d, c.Bool("with-examples"))
+	return p.devRun(c, &d)
 }
 
 // devDir is the directory of the cluster. remove removes it, if it is a temporary one.
@@ -123,7 +130,8 @@ func devSecure(c *cli.Context) (secure bool, err error) {
 }
 
 // devRun prints the ready line when every node is ready, and waits for the end.
-func (p *program) devRun(ctx context.Context, d *devCluster, examples bool) error {
+func (p *program) devRun(c *cli.Context, d *devCluster) error {
+	ctx, examples := c.Context, c.Bool("with-examples")
 	if d.waitReady(ctx) {
 		if examples {
 			if err := firstlook.Push(ctx, d.members[0].Node); err != nil {
@@ -138,12 +146,29 @@ func (p *program) devRun(ctx context.Context, d *devCluster, examples bool) erro
 		if examples {
 			firstlook.Print(p.stdout)
 		}
+		stop := p.devWatch(c, d)
 		select {
 		case <-ctx.Done():
 		case <-d.failed:
 		}
+		stop()
 	}
 	return exit.OfMember(d.stop())
+}
+
+// devWatch tries what changes in the directory of --watch, until the function that it returns is called.
+func (p *program) devWatch(c *cli.Context, d *devCluster) (stop func()) {
+	if c.String("watch") == "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(c.Context)
+	w := rebuild.Watcher{Dir: c.String("watch"), Cluster: d.members[0].Node, Out: p.stdout, Env: rebuild.Env()}
+	var wg sync.WaitGroup
+	wg.Go(func() { w.Run(ctx) })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
 }
 
 // devCluster is several members of one process.
