@@ -268,6 +268,7 @@ var arrows = map[string][]string{
 	"task/tracing":                              {"task/hash"},
 	"api/tracing":                               {"task/tracing"},
 	"api/server/traced":                         {"api/tracing", "task/tracing"},
+	"cmd/taskrt/internal/rebuild":               {"api", "cmd/taskrt/internal/show", "internal/terminal", "internal/leash"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.

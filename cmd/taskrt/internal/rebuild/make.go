@@ -9,10 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/show"
+	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
@@ -46,13 +46,17 @@ var (
 // make runs make, and prints the end of what it says if it fails.
 func (w *Watcher) make(ctx context.Context, target ...string) error {
 	var said tail
-	cmd := exec.CommandContext(ctx, "make", target...)
+	all, err := leash.New() // compilers and tests end with this process, and when ctx ends
+	if err != nil {
+		return err
+	}
+	defer all.Kill()
+	defer context.AfterFunc(ctx, all.Kill)()
+	cmd := leash.Command("make", target...)
+	all.Tie(cmd)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = w.Dir, &said, &said
-	cmd.Env = append(os.Environ(), w.Env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // compilers and tests end with it
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err := cmd.Run()
+	cmd.Env, cmd.WaitDelay = append(os.Environ(), w.Env...), time.Second
+	err = cmd.Run()
 	var failed *exec.ExitError
 	switch {
 	case err == nil || ctx.Err() != nil:

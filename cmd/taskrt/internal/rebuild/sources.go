@@ -36,7 +36,7 @@ func fingerprint(dir string) (string, error) {
 		if err != nil {
 			return nil //nolint:nilerr // it has just gone: the next look does not see it
 		}
-		fmt.Fprintf(h, "%q %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+		_, _ = h.Write(fmt.Appendf(nil, "%q %d %d\n", path, info.Size(), info.ModTime().UnixNano())) // a hash takes all
 		return nil
 	})
 	return hex.EncodeToString(h.Sum(nil)), err
