@@ -21,14 +21,19 @@ class Partitions {
     this.took = new Float64Array(this.state.length);
     this.names = new Array(this.state.length);
     this.byName = new Map();
+    this.free = 0; // no place before it is
   }
 
-  /** The place of a task: its partition as a number, else in the order in which they come. */
+  /** The place of a task: its partition as a number, else the first that is free, in the order in which they come. */
   put(t) {
     if (t.partition === undefined) return;
     let i = this.byName.get(t.partition);
     if (i === undefined) {
-      i = /^\d+$/.test(t.partition) && Number(t.partition) < this.state.length ? Number(t.partition) : this.byName.size;
+      i = /^\d+$/.test(t.partition) ? Number(t.partition) : this.state.length;
+      if (i >= this.state.length || this.ids[i] !== undefined) { // a name, or a number that is one among names
+        while (this.ids[this.free] !== undefined) this.free++;
+        i = this.free;
+      }
       if (i >= this.state.length) return;
       this.byName.set(t.partition, i);
     }
@@ -60,13 +65,19 @@ export function PartitionMap({ o, namespace }) {
   const [loaded, setLoaded] = useState(0);
   const [at, setAt] = useState(-1);
   useEffect(() => load(o, namespace, all.current, setLoaded, () => setSeen((n) => n + 1)), [o.id, namespace]);
-  const grid = useRef({ size: 10, columns: 1 });
+  const grid = useRef(null);
+  const pointed = useRef(at);
+  pointed.current = at;
   useEffect(() => {
-    const paint = () => { grid.current = draw(canvas.current, all.current, at); };
+    const paint = () => {
+      grid.current = draw(canvas.current, all.current);
+      point(canvas.current, grid.current, pointed.current);
+    };
     paint();
     addEventListener('resize', paint);
     return () => removeEventListener('resize', paint);
-  }, [seen, at]);
+  }, [seen]);
+  useEffect(() => point(canvas.current, grid.current, at), [at]);
   const n = all.current.state.length;
   const find = (e) => {
     const box = canvas.current.getBoundingClientRect();
@@ -136,18 +147,21 @@ function load(o, namespace, all, progress, changed) {
   };
 }
 
-/** Paints the squares as large as they fit, and returns how they lie. */
-function draw(canvas, all, at) {
+/** Paints the squares as large as they fit, on a picture of its own: what is pointed at changes, and they do not. It returns how they lie. */
+function draw(canvas, all) {
   const n = all.state.length;
   const width = canvas.parentElement.clientWidth;
   const size = Math.max(2, Math.min(18, Math.floor(Math.sqrt((width * 320) / n))));
   const columns = Math.max(1, Math.floor(width / size));
   const height = Math.ceil(n / columns) * size;
   const ratio = devicePixelRatio || 1;
-  canvas.width = width * ratio;
-  canvas.height = height * ratio;
+  const picture = document.createElement('canvas');
+  for (const c of [canvas, picture]) {
+    c.width = width * ratio;
+    c.height = height * ratio;
+  }
   canvas.style.height = height + 'px';
-  const pen = canvas.getContext('2d');
+  const pen = picture.getContext('2d');
   pen.scale(ratio, ratio);
   const style = getComputedStyle(document.documentElement);
   const paints = colours.map((c) => style.getPropertyValue(c));
@@ -156,10 +170,18 @@ function draw(canvas, all, at) {
     pen.fillStyle = paints[s];
     for (let i = 0; i < n; i++) if (all.state[i] === s) pen.fillRect((i % columns) * size, Math.floor(i / columns) * size, size - gap, size - gap);
   }
-  if (at >= 0) {
-    pen.strokeStyle = style.getPropertyValue('--text');
-    pen.lineWidth = 2;
-    pen.strokeRect((at % columns) * size - 1, Math.floor(at / columns) * size - 1, size - gap + 2, size - gap + 2);
-  }
-  return { size, columns };
+  return { size, columns, gap, ratio, picture };
+}
+
+/** Shows the picture, with a frame around the square that is pointed at. */
+function point(canvas, { size, columns, gap, ratio, picture }, at) {
+  const pen = canvas.getContext('2d');
+  pen.setTransform(1, 0, 0, 1, 0, 0);
+  pen.clearRect(0, 0, canvas.width, canvas.height);
+  pen.drawImage(picture, 0, 0);
+  if (at < 0) return;
+  pen.scale(ratio, ratio);
+  pen.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue('--text');
+  pen.lineWidth = 2;
+  pen.strokeRect((at % columns) * size - 1, Math.floor(at / columns) * size - 1, size - gap + 2, size - gap + 2);
 }
