@@ -34,7 +34,9 @@ export function Rates({ namespace, behavior }) {
   const last = useRef(0);
   const look = useCallback(async () => {
     const to = now() - settled;
-    const from = to - last.current > 2 * first || to <= last.current ? to - first : last.current;
+    const since = to - last.current;
+    if (Math.abs(since) < 2 * first && since < every / 2) return; // the clock was learnt anew just now: no time is counted twice
+    const from = since > 2 * first || since < 0 ? to - first : last.current;
     try {
       const one = await sample(namespace, behavior, from, to);
       last.current = to;
