@@ -98,6 +98,9 @@ type Config struct {
 	OnRun func(worker.Run)
 	// OnEnd is worker.Config's: it is told of each assignment of the built-in worker that is over.
 	OnEnd func(worker.Ended)
+	// OnLapse, if set, has OnEnd told of spans, and is told itself, while this node leads, of records of tasks whose last attempt no worker of a node
+	// tells of (SPEC U2). It must not block.
+	OnLapse func(*task.Task)
 	// OnOverrun is worker.Config's: what to do when a guest cannot be stopped in time. Default: the process exits.
 	OnOverrun func(worker.Overrun)
 }

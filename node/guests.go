@@ -56,7 +56,7 @@ func (n *Node) startWorkers() error {
 		ID: cfg.ID, Node: cfg.ID, Dir: filepath.Join(cfg.Dir, "worker"), Slots: cfg.Slots,
 		Dial: &leaderDialer{net: cfg.Net, leader: n.store.Leader}, Modules: modules{n}, Blobs: nodeBlobs{n},
 		DrainTime: cfg.DrainTime, Boottime: cfg.Boottime, Now: cfg.Clock.Wall, Logger: cfg.Logger,
-		OnRun: cfg.OnRun, OnEnd: cfg.OnEnd, OnOverrun: cfg.OnOverrun,
+		OnRun: cfg.OnRun, OnEnd: cfg.OnEnd, Traces: cfg.OnLapse != nil, OnOverrun: cfg.OnOverrun,
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel

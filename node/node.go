@@ -139,6 +139,13 @@ func (n *Node) start() error {
 	n.changes = watch.NewFeed(watch.Config{Local: n.store.Local, Encode: service.EventEncoder(n.store.Local)})
 	runner := bulk.NewRunner(n.store, n.files, cfg.Logger)
 	told := wait.Told{Removed: n.forget, Jobs: runner.Wake}
+	if cfg.OnLapse != nil {
+		told.Lapsed = func(t *task.Task) {
+			if id, _ := n.store.Leader(); id == cfg.ID { // one node tells
+				cfg.OnLapse(t)
+			}
+		}
+	}
 	if cfg.Tokens != nil {
 		n.gate = tokens.NewGate(n.store, cfg.Tokens)
 		n.wg.Go(func() { n.gate.Run(ctx) })

@@ -68,6 +68,8 @@ type Config struct {
 	// OnEnd, if set, is told of every assignment that is over, before the worker reports it. It is called with locks held: it must not
 	// block, and must not call the worker.
 	OnEnd func(Ended)
+	// Traces has OnEnd told what attempts did whose traces are sampled (SPEC U2).
+	Traces bool
 	// OnSession, if set, is told whenever the right of guests to execute is extended. It is told the zero Held when the session is
 	// over and no guest of it executes any more. It is for an owner that watches this worker from outside. It must not block.
 	OnSession func(Held)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/spans"
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
@@ -45,6 +46,8 @@ type Ended struct {
 	End                 End
 	// Trace is the traceparent of the task (SPEC U2), of which package task/tracing tells the trace ID; "": it has none.
 	Trace string
+	// Spans is what it did, if Config.Traces and its trace want to know.
+	Spans *spans.Attempt
 	// The fields up to Reused are about the guest code; all are 0 if none ran. See runtime.Outcome.
 	Ran              bool
 	Wall, Busy       time.Duration
@@ -69,7 +72,7 @@ func (r *run) cost(out *runtime.Outcome) {
 // tellEnd tells OnEnd. out is nil if no guest ran; rep is nil if there is nothing to report.
 func (r *run) tellEnd(out *runtime.Outcome, rep *stream.Report) {
 	r.ended.Namespace, r.ended.Behavior, r.ended.Token = r.a.Task.Namespace, r.a.Task.Behavior, r.token
-	r.ended.Trace = r.a.Task.Trace
+	r.ended.Trace, r.ended.Spans = r.a.Task.Trace, r.spans.Concluded(r.s.w.cfg.Now())
 	r.ended.End = endOf(out, rep, context.Cause(r.ctx))
 	r.s.w.cfg.OnEnd(r.ended)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/spans"
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
@@ -39,6 +40,7 @@ type run struct {
 	signals atomic.Int32 // abi.Signals set from outside
 	pace    *behaviorPace
 	guest   Guest // set with session.mu held, before the run joins the queue
+	spans   *spans.Attempt
 
 	// Guarded by queue.mu.
 	queued bool
@@ -95,6 +97,9 @@ func (s *session) beginLocked(a stream.Assignment, like *run) *run {
 	s.w.taken.Store(true)
 	r := &run{s: s, a: a, key: a.Task.Key(), token: lease.Token, seq: lease.Report}
 	r.log.limit = a.Policy.Limits.LogBytes
+	if s.w.cfg.Traces {
+		r.spans = spans.Of(a.Task).Arrived(s.w.cfg.Now())
+	}
 	if like != nil && like.a.Module.Digest == a.Module.Digest && like.a.Policy.Index == a.Policy.Index {
 		r.pace, r.guest = like.pace, like.guest
 	} else {
@@ -123,6 +128,7 @@ func (s *session) beginLocked(a stream.Assignment, like *run) *run {
 func (r *run) fetch() {
 	guest, err := r.s.w.modules.get(r.ctx, r.a.Module)
 	if err == nil {
+		r.spans.Loaded(r.s.w.cfg.Now())
 		r.s.mu.Lock()
 		r.guest = guest
 		r.s.mu.Unlock()
@@ -212,11 +218,12 @@ func (r *run) execute(in inputs) {
 	w.cfg.OnRun(span)
 	h := host{run: r, files: &openFiles{}}
 	defer h.files.close()
-	out := r.guest.Run(r.ctx, r.attempt(in), h)
+	out := r.guest.Run(r.ctx, r.attempt(in), r.spans.Host(h))
 	span.Ended = int64(w.cfg.Boottime())
 	w.pace.note(r.pace, time.Duration(span.Ended-span.Started))
 	w.cfg.OnRun(span)
 	r.cost(&out)
+	r.spans.Ran(&out, w.cfg.Now(), time.Duration(span.Ended))
 	r.settle(&out)
 	r.conclude(&out)
 }
@@ -235,7 +242,7 @@ func (r *run) attempt(in inputs) runtime.Attempt {
 		ResultRequired:   p.ResultRequired,
 	}
 	if r.s.w.cfg.Outside != nil {
-		a.Outside = outside{r}
+		a.Outside = r.spans.Outside(outside{r})
 	}
 	if t.Checkpoint.Encoding != task.None && in.checkpoint == nil {
 		a.Checkpoint = append([]byte{}, t.Checkpoint.Data...) // not nil: an empty checkpoint is one, too

@@ -124,7 +124,7 @@ func (p *program) worker(c *cli.Context) error {
 		return usagef(c, "%w", err)
 	}
 	defer w.Runs.Close()
-	w.Metrics = metrics.New(metricsConfig(w.Logger))
+	w.Metrics, w.Version = metrics.New(metricsConfig(w.Logger)), metricsConfig(nil).Version
 	go keys.Watch(c.Context, nil, w.keys, w.Logger)
 	err = w.Run(c.Context)
 	if _, early := errors.AsType[*lone.StartError](err); early {

@@ -21,7 +21,7 @@ var arrows = map[string][]string{
 	"runtime":   {"abi", "runtime/codecache", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/manifest", "runtime/memory", "runtime/meter", "runtime/upload", "runtime/wasi", "runtime/wasmbin"},
 	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table", "task/upkeep", "task/match", "task/jobs", "task/hurdle", "task/hurdle", "task/tracing"},
 	"task/wire": {"task", "task/wire/head"},
-	"worker":    {"internal/birth", "abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle"},
+	"worker":    {"internal/birth", "abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle", "worker/spans"},
 	"node":      {".", "api", "api/auth", "api/children", "api/snapshot", "blob", "node/accept", "node/access", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/membership", "node/peers", "node/saving", "node/scheduled", "node/service", "node/signin", "node/tokens", "node/wait", "node/watch", "raftstore", "runtime", "runtime/manifest", "task", "worker", "internal/durable", "internal/idle", "internal/mux", "node/query", "api/insight", "node/insight", "api/jobs", "node/bulk", "internal/diskspace"},
 	"metrics":   {"node", "raftstore", "runtime", "worker", "metrics/table", "internal/diskspace", "task/tracing"},
 	"cmd/taskrt": {
@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/keys":      {"internal/mux", "internal/wall", "node/access", "node/peers", "trust"},
 	"cmd/taskrt/internal/local":     {"abi", "api", "internal/terminal", "runtime", "runtime/manifest", "task/blobs"},
 	"cmd/taskrt/internal/login":     {"api/auth"},
-	"cmd/taskrt/internal/lone":      {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/supervisor", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux"},
+	"cmd/taskrt/internal/lone":      {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/supervisor", "api", "api/children", "api/client", "api/server", "api/server/pages", "blob", "metrics", "runtime", "runtime/grants", "task", "worker", "worker/child", "internal/mux", "traces"},
 	"cmd/taskrt/internal/reach":     {"cmd/taskrt/internal/contexts", "cmd/taskrt/internal/keys", "api", "api/client", "trust"},
 	"cmd/taskrt/internal/ports":     {"internal/discover"},
 	"cmd/taskrt/internal/scaffold":  {"plugins/sdk"},
@@ -131,7 +131,7 @@ var arrows = map[string][]string{
 	"node/maintain/native": {"abi", "api/runs", "blob", "node/logs", "node/maintain", "raftstore", "runtime", "task", "worker"},
 
 	"runtime/compiler":  {"runtime", "runtime/codecache", "runtime/manifest", "runtime/upload", "internal/cgroup", "internal/subproc", "internal/wall"},
-	"worker/child":      {"runtime", "runtime/fetch", "runtime/grants", "runtime/upload", "task", "worker", "worker/stream", "internal/cgroup", "internal/idle", "internal/subproc", "internal/wall"},
+	"worker/child":      {"runtime", "runtime/fetch", "runtime/grants", "runtime/upload", "task", "worker", "worker/stream", "internal/cgroup", "internal/idle", "internal/subproc", "internal/wall", "worker/spans"},
 	"internal/cgroup":   {"internal/subproc"},
 	"internal/subproc":  {"internal/arriving"},
 	"internal/wall":     {},
@@ -221,7 +221,7 @@ var arrows = map[string][]string{
 	"internal/birth":                 {"internal/durable"},
 	"backup/sealed":                  {},
 	"cmd/taskrt/internal/settings":   {"runtime/grants"},
-	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "node/scheduled", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux", "console", "docs/site"},
+	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "node/scheduled", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux", "console", "docs/site", "traces"},
 	"cmd/taskrt/internal/preflight":  {"node", "raftstore/logstore", "worker"},
 	"cmd/taskrt/internal/supervisor": {},
 	"cmd/taskrt/internal/exit":       {"api", "api/client", "node", "worker"},
@@ -269,6 +269,8 @@ var arrows = map[string][]string{
 	"api/tracing":                               {"task/tracing"},
 	"api/server/traced":                         {"api/tracing", "task/tracing"},
 	"cmd/taskrt/internal/rebuild":               {"api", "cmd/taskrt/internal/show", "internal/terminal", "internal/leash"},
+	"traces":                                    {"api/server/traced", "api/tracing", "task", "task/tracing", "worker", "worker/spans"},
+	"worker/spans":                              {"abi", "runtime", "runtime/fetch", "task", "task/tracing"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
@@ -357,6 +359,7 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/top":      {"golang.org/x/sync"},
 	"docs/site":                    {"github.com/yuin/goldmark"},
 	"cmd/taskrt/internal/observe":  {"github.com/urfave/cli/v2", "go.yaml.in/yaml/v3"},
+	"traces":                       {"go.opentelemetry.io/otel"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

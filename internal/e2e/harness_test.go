@@ -168,6 +168,9 @@ type cluster struct {
 	// token is the one by which clients prove themselves; nil: the cluster is open.
 	token atomic.Pointer[string]
 
+	// workerEnv are additions to the environment of workers that are added.
+	workerEnv []string
+
 	// ownCode: workers that are added compile their guests themselves, instead of sharing code with all other tests.
 	ownCode bool
 
@@ -239,7 +242,7 @@ func (c *cluster) addWorker(id string, slots int, extra ...string) *process {
 // addWorkerOf is addWorker with this binary; "": the build under test.
 func (c *cluster) addWorkerOf(exe, id string, slots int, extra ...string) *process {
 	c.t.Helper()
-	p := &process{t: c.t, id: id, exe: exe, dir: c.t.TempDir()}
+	p := &process{t: c.t, id: id, exe: exe, dir: c.t.TempDir(), env: c.workerEnv}
 	if !c.ownCode {
 		p.shareCode()
 	}

@@ -42,6 +42,9 @@ type Told struct {
 	Tokens  func()         // that an access token has changed or ended, or the switch of the root token
 	Audit   func()         // that there is a record of a change, or of refusals (SPEC A8)
 	Jobs    func()         // that a bulk job has changed (SPEC Q3)
+	// Lapsed is told of the record of a task with a trace after an attempt of which no worker of a node tells: its lease was lost, or an external worker
+	// has ended it (SPEC U2).
+	Lapsed func(*task.Task)
 }
 
 // gatherEntries is the most log entries whose events are dispatched together.
@@ -120,6 +123,13 @@ func (d *Dispatcher) dispatch(e *task.Event) {
 	switch e.Kind {
 	case task.LeaseEnded:
 		d.leasesEnded.Add(1)
+		if e.Lease != nil && !e.Lease.External() {
+			d.lapsed(e.Task, e.Lease)
+		}
+	case task.TaskChanged:
+		if p := e.Prev; p != nil && p.Lease != nil && p.Lease.External() && e.Task.Lease == nil {
+			d.lapsed(e.Task, p.Lease)
+		}
 	case task.SessionEnded:
 		d.sessionsEnded.Add(1)
 	case task.AccessChanged, task.AccessRemoved:

@@ -438,17 +438,17 @@ func TestEndedOnTheWire(t *testing.T) {
 		b = appendEnded(b, &want[i])
 	}
 	var got []worker.Ended
-	if err := readEnded(b, func(e worker.Ended) { got = append(got, e) }); err != nil || !slices.Equal(got, want) {
+	if err := readEnded(b, func(e worker.Ended, _ []byte) { got = append(got, e) }); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for n := range len(b) {
 		count := 0
-		err := readEnded(b[:n], func(worker.Ended) { count++ })
+		err := readEnded(b[:n], func(worker.Ended, []byte) { count++ })
 		if whole := n == 0 || count == 1 && err == nil; err == nil && !whole {
 			t.Errorf("%d of %d bytes were read", n, len(b))
 		}
 	}
-	if err := readEnded([]byte{0, 0, 200, 0, 0, 0, 0, 0, 0}, func(worker.Ended) {}); err == nil {
+	if err := readEnded([]byte{0, 0, 200, 0, 0, 0, 0, 0, 0}, func(worker.Ended, []byte) {}); err == nil {
 		t.Error("an End that there is not")
 	}
 }

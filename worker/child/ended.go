@@ -23,16 +23,23 @@ func appendEnded(b []byte, e *worker.Ended) []byte {
 	if e.Reused {
 		flags |= 2
 	}
+	if e.Spans != nil {
+		flags |= 4
+	}
 	for _, n := range []uint64{uint64(e.End), flags, uint64(e.Wall), uint64(e.Busy), uint64(e.Fuel), uint64(e.PeakMemory), e.Token, uint64(e.Ready)} {
 		b = binary.AppendUvarint(b, n)
+	}
+	if e.Spans != nil {
+		measured := e.Spans.Append(nil)
+		b = append(binary.AppendUvarint(b, uint64(len(measured))), measured...)
 	}
 	return b
 }
 
 var errBadEnded = errors.New("child: what was told of ended attempts cannot be read")
 
-// readEnded calls f for each Ended in b.
-func readEnded(b []byte, f func(worker.Ended)) error {
+// readEnded calls f for each Ended in b, with what was measured of its spans.
+func readEnded(b []byte, f func(e worker.Ended, measured []byte)) error {
 	next := func() uint64 {
 		n, used := binary.Uvarint(b)
 		if used <= 0 {
@@ -62,7 +69,15 @@ func readEnded(b []byte, f func(worker.Ended)) error {
 		if b == nil {
 			return errBadEnded
 		}
-		f(e)
+		var measured []byte
+		if flags&4 != 0 {
+			n := next()
+			if n > uint64(len(b)) {
+				return errBadEnded
+			}
+			measured, b = b[:n], b[n:]
+		}
+		f(e, measured)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
+	"github.com/taskrt/taskrt/worker/spans"
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
@@ -20,6 +21,7 @@ type lease struct {
 	session  uint64
 	attempt  int64
 	trace    string
+	spans    *spans.Attempt // nil: nobody wants them
 	until    time.Duration // by then the leader has ended it (SPEC L7)
 	over     bool          // it may not act any longer; its last report may be on its way
 	told     bool          // its end was told
@@ -30,7 +32,8 @@ type lease struct {
 // leases are what the leader has given to the child, and for how long. The parent reads it off the leader's own words on their way to the
 // child, and off the times at which the child's words passed. So a child can neither claim another attempt nor more time.
 type leases struct {
-	most int // leases that are remembered
+	most   int  // leases that are remembered
+	traces bool // the spans of sampled traces are wanted
 
 	mu        sync.Mutex
 	byToken   map[uint64]*lease
@@ -50,8 +53,8 @@ const (
 	logSlack = 256
 )
 
-func newLeases(slots int) *leases {
-	return &leases{most: slots*worker.LeasesPerSlot + endedLeases, byToken: map[uint64]*lease{}, behaviors: map[stream.Behavior]bool{}}
+func newLeases(slots int, traces bool) *leases {
+	return &leases{traces: traces, most: slots*worker.LeasesPerSlot + endedLeases, byToken: map[uint64]*lease{}, behaviors: map[stream.Behavior]bool{}}
 }
 
 // see takes a frame of the leader. at is the boot time before the words passed that the frame answers, if it answers any.
@@ -91,6 +94,9 @@ func (l *leases) giveLocked(a *stream.Assignment, now time.Duration) {
 	l.byToken[t.Lease.Token] = &lease{
 		key: t.Key(), behavior: t.Behavior, session: t.Lease.Session, attempt: t.Attempt, trace: t.Trace, maxLog: a.Policy.Limits.LogBytes,
 		until: now + time.Duration(a.Policy.RunTimeout)*time.Millisecond + leaseSlack,
+	}
+	if l.traces {
+		l.byToken[t.Lease.Token].spans = spans.Of(t)
 	}
 	l.given = append(l.given, t.Lease.Token)
 	if t.Lease.Session < l.held.Session {

@@ -130,7 +130,7 @@ func granted(t *testing.T, url string) *grants.Grants {
 // bounded.
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	l := newLeases(0)
+	l := newLeases(0, false)
 	soon := runtime.Boottime() + time.Hour
 	give := func(tokens ...uint64) {
 		f := &stream.Frame{}
@@ -192,7 +192,7 @@ func TestLeases(t *testing.T) {
 // TestLongAttemptIsRemembered: however many attempts come and go meanwhile, one that executes keeps its rights.
 func TestLongAttemptIsRemembered(t *testing.T) {
 	t.Parallel()
-	l := newLeases(1)
+	l := newLeases(1, false)
 	l.see(&stream.Frame{Welcome: &stream.Welcome{Session: 1, TTL: 3_600_000}}, runtime.Boottime())
 	for token := uint64(1); token < 3*uint64(l.most); token++ {
 		l.see(&stream.Frame{Assign: []stream.Assignment{{

@@ -184,7 +184,7 @@ func (p *Parent) mainSpec() spec {
 	}
 	return spec{
 		ID: w.ID, Node: w.Node, Dir: w.Dir, Slots: p.slots, DrainTime: w.DrainTime, CloseTime: w.CloseTime, PrepareWorkers: w.PrepareWorkers,
-		Isolates: p.cfg.AloneDir != "", Settings: settings,
+		Isolates: p.cfg.AloneDir != "", Settings: settings, Traces: w.Traces,
 	}
 }
 

@@ -90,7 +90,7 @@ func (p *Parent) start(place **process, s spec) (*process, error) {
 		return nil, err
 	}
 	c := &process{
-		p: p, spec: s, sub: sub, box: box, cells: cells, leases: newLeases(s.Slots), memory: semaphore.NewWeighted(httpMemory), puts: semaphore.NewWeighted(putMemory),
+		p: p, spec: s, sub: sub, box: box, cells: cells, leases: newLeases(s.Slots, s.Traces), memory: semaphore.NewWeighted(httpMemory), puts: semaphore.NewWeighted(putMemory),
 		frames: semaphore.NewWeighted(frameMemory), streams: make(chan struct{}, maxStreams), calls: make(chan struct{}, maxCalls), reports: make(chan struct{}, 1),
 		held: worker.Held{TTL: startTTL, Sent: runtime.Boottime()}, fetched: map[string]bool{},
 	}
@@ -330,13 +330,14 @@ func believed(h worker.Held, ttl, now time.Duration) worker.Held {
 }
 
 // tellEnd passes on that an attempt is over. Whose attempt it was, the leader has said; numbers are brought into their bounds.
-func (c *process) tellEnd(e worker.Ended) {
+func (c *process) tellEnd(e worker.Ended, measured []byte) {
 	of, first := c.leases.end(e.Token)
 	tell := c.p.cfg.Worker.OnEnd
 	if !first || tell == nil {
 		return
 	}
 	e.Namespace, e.Behavior, e.Trace = of.key.Namespace, of.behavior, of.trace
+	e.Spans = of.spans.Measured(measured)
 	e.Fuel = min(max(e.Fuel, 0), task.MaxFuel)
 	e.PeakMemory, e.Wall, e.Busy, e.Ready = max(e.PeakMemory, 0), max(e.Wall, 0), max(e.Busy, 0), max(e.Ready, 0)
 	tell(e)

@@ -106,7 +106,7 @@ func (c *child) run(ctx context.Context, begun *subproc.Child, build func(Means)
 			}
 		},
 		Outside: c.home, Wall: func() stream.Wall { return stream.Wall(state) },
-		OnSession: c.events.held, OnSuspects: c.events.suspects, Alone: s.Alone, Isolates: s.Isolates,
+		OnSession: c.events.held, OnSuspects: c.events.suspects, Alone: s.Alone, Isolates: s.Isolates, Traces: s.Traces,
 	})
 	if err != nil {
 		return err

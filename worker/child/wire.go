@@ -63,6 +63,7 @@ type spec struct {
 	DrainTime, CloseTime time.Duration
 	PrepareWorkers       int
 	Alone, Isolates      bool
+	Traces               bool
 	Settings             json.RawMessage
 	Cgroup               *cgroupState // nil: nobody has asked for a cgroup
 }

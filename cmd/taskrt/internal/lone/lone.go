@@ -22,6 +22,7 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/traces"
 	"github.com/taskrt/taskrt/worker"
 	"github.com/taskrt/taskrt/worker/child"
 )
@@ -36,6 +37,7 @@ type Worker struct {
 	Runs     *guests.RunLog  // nil: nobody wants to know
 	Settings guests.Settings // of the child
 	Metrics  *metrics.Metrics
+	Version  string       // of this program
 	Listener net.Listener // where Metrics are served; nil: nowhere
 	Door     pages.Door   // of Listener
 	Logger   *slog.Logger
@@ -67,10 +69,16 @@ func (l *Worker) Run(ctx context.Context) error {
 		return &StartError{err}
 	}
 	defer store.Close()
+	spans, err := traces.Open(traces.Config{Process: l.ID, Version: l.Version, Logger: l.Logger})
+	if err != nil {
+		return &StartError{err}
+	}
+	defer spans.Close()
+	ended, lapsed := spans.Told(l.Metrics.Ended)
 	disk := &files{nodes: l.Nodes, store: store}
 	config := worker.Config{
 		ID: l.ID, Dir: filepath.Join(l.Dir, "worker"), Slots: l.Slots, Logger: l.Logger,
-		Dial: l.Nodes, Modules: disk, Blobs: disk, OnRun: l.Runs.Hook(), OnEnd: l.Metrics.Ended,
+		Dial: l.Nodes, Modules: disk, Blobs: disk, OnRun: l.Runs.Hook(), OnEnd: ended, Traces: lapsed != nil,
 	}
 	if l.Inline {
 		return l.inline(ctx, config, store)

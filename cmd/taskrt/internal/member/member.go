@@ -27,6 +27,7 @@ import (
 	"github.com/taskrt/taskrt/raftstore/logstore"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/traces"
 	"github.com/taskrt/taskrt/trust"
 )
 
@@ -75,6 +76,7 @@ type Member struct {
 	pair    *trust.Pair
 	http    *lobby.Lobby
 	metrics *metrics.Metrics
+	traces  *traces.Traces
 	names   []string // by which clients call http
 	URL     string
 	version string
@@ -82,7 +84,16 @@ type Member struct {
 }
 
 // Open listens and starts the node. The caller must call Run.
-func Open(c Config) (*Member, error) {
+func Open(c Config) (m *Member, err error) {
+	spans, err := traces.Open(traces.Config{Process: c.ID, Version: c.Metrics.Version, Logger: c.Log})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			spans.Close()
+		}
+	}()
 	httpListener, err := net.Listen("tcp", c.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("--http: %w", err)
@@ -94,7 +105,8 @@ func Open(c Config) (*Member, error) {
 			return nil, fmt.Errorf("--raft: %w", err)
 		}
 	}
-	m := &Member{
+	m = &Member{
+		traces: spans,
 		port: mux.New(raftListener, keys.Guard(c.Keys)), keys: c.Keys, pair: c.Pair, names: pages.Names(c.Hosts, c.HTTP, c.Raft, c.HTTPAs, c.RaftAs),
 		version: c.Metrics.Version, log: c.Log.With("node", c.ID),
 	}
@@ -112,8 +124,9 @@ func Open(c Config) (*Member, error) {
 		ID: c.ID, Dir: c.Dir, Addr: raft, HTTPAdvertise: m.URL,
 		Join: c.Join, BootstrapExpect: c.Expect, Net: m.port, Tokens: keys.Tokens(c.Keys),
 		Worker: c.Worker != None, Maintains: true, Slots: c.Slots, SessionTTL: c.TTL, Maintenance: c.Maintain, Backups: c.Backups, Version: c.Metrics.Version, Logger: c.Log,
-		Runtime: runtime.Config{CacheDir: c.Cache, Grants: c.Grants, OnCompile: m.metrics.Compiled}, OnRun: c.Runs.Hook(), OnEnd: m.metrics.Ended,
+		Runtime: runtime.Config{CacheDir: c.Cache, Grants: c.Grants, OnCompile: m.metrics.Compiled}, OnRun: c.Runs.Hook(),
 	}
+	config.OnEnd, config.OnLapse = m.traces.Told(m.metrics.Ended)
 	if c.Worker != Inline {
 		if c.Cache == "" {
 			c.Cache = filepath.Join(c.Dir, "wasm-cache")
@@ -155,6 +168,9 @@ func (m *Member) Run(ctx context.Context) error {
 		Logger: m.log, Stopping: ctx, Door: pages.NewDoor(m.names...), Metrics: m.metrics, Cluster: m.Node.Store().Cluster,
 		OnRequest: m.metrics.Request, Members: m.Node.Membership(), Insight: m.Node.Insight(), Jobs: m.Node.Jobs(), Snapshots: m.Node.Snapshots(),
 	}
+	if m.traces != nil {
+		config.Tracer = m.traces
+	}
 	if gate := m.Node.Gate(); gate != nil {
 		config.Gate, config.Access, config.SignIn, config.Audit = gate, m.Node.Tokens(), m.Node.SignIn(), m.Node.Audit()
 		config.OnRefusal = m.Node.Refused
@@ -174,6 +190,7 @@ func (m *Member) Run(ctx context.Context) error {
 	errs := []error{<-served}
 	stopNode()
 	errs = append(errs, <-ran, m.port.Close(), <-ported)
+	m.traces.Close()
 	return errors.Join(errs...)
 }
 
