@@ -131,20 +131,19 @@ func devSecure(c *cli.Context) (secure bool, err error) {
 
 // devRun prints the ready line when every node is ready, and waits for the end.
 func (p *program) devRun(c *cli.Context, d *devCluster) error {
-	ctx, examples := c.Context, c.Bool("with-examples")
+	ctx := c.Context
 	if d.waitReady(ctx) {
-		if examples {
-			if err := firstlook.Push(ctx, d.members[0].Node); err != nil {
-				return errors.Join(err, d.stop())
-			}
+		var missing []error
+		if c.Bool("with-examples") {
+			missing = firstlook.Push(ctx, d.members[0].Node)
 		}
 		_ = p.stdout.Printf("ready %s\n", d.members[0].URL) // a reader who has closed it needs no line
 		if d.secret != nil {
 			_ = p.stdout.Printf("%s\n", d.secret.Use(d.members[0].URL))
 		}
 		_ = p.stdout.Printf("console %s/\n", d.members[0].URL)
-		if examples {
-			firstlook.Print(p.stdout)
+		if c.Bool("with-examples") {
+			firstlook.Print(p.stdout, missing)
 		}
 		stop := p.devWatch(c, d)
 		select {

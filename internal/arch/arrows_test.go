@@ -263,7 +263,7 @@ var arrows = map[string][]string{
 	"cmd/taskrt/internal/observe":    {"api", "cmd/taskrt/internal/cmdline", "metrics/table"},
 
 	"plugins/examples/image-thumbnail/pictures": {},
-	"cmd/taskrt/internal/firstlook":             {"api", "internal/terminal", "plugins/examples/starters"},
+	"cmd/taskrt/internal/firstlook":             {"api", "internal/terminal", "plugins/examples/starters", "blob"},
 	"cmd/taskrt/internal/devaddr":               {"cmd/taskrt/internal/exit", "internal/durable"},
 	"task/tracing":                              {"task/hash"},
 	"api/tracing":                               {"task/tracing"},

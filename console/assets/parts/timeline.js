@@ -14,7 +14,7 @@ const kinds = {
 export function spans(t, at) {
   const rows = t.history.map((a) => ({
     n: a.attempt, token: a.token, worker: a.worker, node: a.node, from: Date.parse(a.started_at), to: a.finished_at ? Date.parse(a.finished_at) : at,
-    outcome: a.outcome, fuel: a.fuel_used, kind: (kinds[a.outcome] || ['dead'])[0], says: (kinds[a.outcome] || [0, a.outcome])[1],
+    outcome: a.outcome, fuel: a.fuel_used, kind: (kinds[a.outcome] || ['failure'])[0], says: (kinds[a.outcome] || [0, a.outcome])[1],
   }));
   if (t.lease && !rows.some((r) => r.token === t.lease.token)) {
     rows.push({ n: t.attempt, token: t.lease.token, worker: t.lease.worker, node: t.lease.node, from: Date.parse(t.started_at), to: at, outcome: 'RUNNING', kind: 'running', says: 'runs now', lease: t.lease });
@@ -39,7 +39,7 @@ export function Timeline({ t, limits }) {
       <tbody>${rows.map((r, i) => {
         const before = i ? rows[i - 1].to : first;
         return html`<tr key=${r.token}><td><span class="num-cell">${r.n}</span></td>
-          <td><${Badge} status=${r.kind} title=${r.says} /><${OutcomeCode} r=${r} /></td>
+          <td><${Badge} status=${r.kind.toUpperCase()} title=${r.says} /><${OutcomeCode} r=${r} /></td>
           <td><${Text} of=${r.worker} max=${60} />${r.node && r.node !== r.worker && html`<span class="under">on ${r.node}</span>`}</td>
           <td class="lane"><div class="track"><span class="bar waited" style=${bar(before, r.from)}></span><span class="bar s-${r.kind} ${r.lease ? 'open' : ''}" style=${bar(r.from, r.to)} title="${exact(new Date(r.from).toISOString())}, ${length(r.to - r.from)}"></span></div></td>
           <td class="num">${i || gone === 0 ? length(Math.max(0, r.from - before)) : ''}</td><td class="num">${length(Math.max(0, r.to - r.from))}</td>

@@ -4,8 +4,10 @@ package firstlook
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/blob"
 	"github.com/taskrt/taskrt/internal/terminal"
 	"github.com/taskrt/taskrt/plugins/examples/starters"
 )
@@ -16,31 +18,41 @@ type Behaviors interface {
 	Push(ctx context.Context, r api.PushRequest) (*api.Module, error)
 }
 
-// Push uploads the modules whose behaviors are not there. What is there under such a name stays, whoever pushed it.
-func Push(ctx context.Context, b Behaviors) error {
+// Push uploads the modules whose behaviors are not there, and returns for each why it cannot be tried. What is there under such a name stays, whoever
+// pushed it.
+func Push(ctx context.Context, b Behaviors) (missing []error) {
 	for _, s := range starters.All {
-		_, err := b.Behavior(ctx, "", s.Behavior)
-		if err == nil {
-			continue
-		}
-		if api.CodeOf(err) != api.CodeBehaviorNotFound {
-			return err
-		}
-		wasm, err := s.Wasm()
-		if err != nil {
-			return err
-		}
-		if _, err := b.Push(ctx, api.PushRequest{Wasm: bytes.NewReader(wasm), Size: int64(len(wasm))}); err != nil {
-			return err
-		}
+		missing = append(missing, push(ctx, b, &s))
 	}
-	return nil
+	return missing
 }
 
 // Print says what can be tried.
-func Print(to *terminal.Output) {
+func Print(to *terminal.Output, missing []error) {
 	_ = to.Printf("examples to submit in the console, or so:\n")
-	for _, s := range starters.All {
+	for i, s := range starters.All {
+		if missing[i] != nil {
+			_ = to.Printf("  %s is not there: %v\n", s.Behavior, missing[i])
+			continue
+		}
 		_ = to.Printf("  %s    # %s\n", s.Command, s.Shows)
 	}
+}
+
+var errTaken = errors.New("another module has its name, and was left as it is")
+
+// push uploads a module if nothing has the name of its behavior.
+func push(ctx context.Context, b Behaviors, s *starters.Starter) error {
+	wasm, err := s.Wasm()
+	if err != nil {
+		return err
+	}
+	switch is, err := b.Behavior(ctx, "", s.Behavior); {
+	case err == nil && is.Module != blob.Digest(wasm):
+		return errTaken
+	case err == nil || api.CodeOf(err) != api.CodeBehaviorNotFound:
+		return err
+	}
+	_, err = b.Push(ctx, api.PushRequest{Wasm: bytes.NewReader(wasm), Size: int64(len(wasm))})
+	return err
 }
