@@ -22,11 +22,11 @@ type lease struct {
 	attempt  int64
 	trace    string
 	spans    *spans.Attempt // nil: nobody wants them
-	until    time.Duration // by then the leader has ended it (SPEC L7)
-	over     bool          // it may not act any longer; its last report may be on its way
-	told     bool          // its end was told
-	log      int64         // bytes of its log that have passed
-	maxLog   int64         // 0: no bound
+	until    time.Duration  // by then the leader has ended it (SPEC L7)
+	over     bool           // it may not act any longer; its last report may be on its way
+	told     bool           // its end was told
+	log      int64          // bytes of its log that have passed
+	maxLog   int64          // 0: no bound
 }
 
 // leases are what the leader has given to the child, and for how long. The parent reads it off the leader's own words on their way to the
