@@ -2,7 +2,7 @@ package main
 
 // behaviorMutants sabotage behaviors, the way of a submit, drained members and the end of runs.
 var behaviorMutants = []mutant{
-	{Name: "node-submit-against-an-old-version", Dir: "node/service", In: "checks.submitNow", Old: "cmd.BehaviorRev = of.behavior.Rev", New: "cmd.BehaviorRev = 0",
+	{Name: "node-submit-against-an-old-version", Dir: "node/service", In: "checks.submitNow", Old: "cmd.BehaviorRev, cmd.Trace = of.behavior.Rev,", New: "cmd.BehaviorRev, cmd.Trace = 0,",
 		Pkg: "./internal/clustertest", Run: "TestChecksOfANodeThatIsBehind$", Why: "params that the active version does not take would be stored (B2)"},
 	{Name: "node-refuses-by-an-old-state", Dir: "node/service", In: "checks.prepare", Old: "if err != nil && !c.fresh {", New: "if err != nil && c.fresh {",
 		Pkg: "./internal/clustertest", Run: "TestChecksOfANodeThatIsBehind$", Why: "what was just activated through another node would be refused (W4)"},

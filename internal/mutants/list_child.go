@@ -52,7 +52,7 @@ var childMutants = []mutant{
 		Pkg: "./worker/child", Run: "TestFalseChild$", Why: "one attempt would push the logs of all others off the disks (A10)"},
 	{Name: "line-redirects", Dir: "worker/child", In: "process.dial", Old: "if c.leases.wasTold(call.Redirect) {", New: "if call.Redirect != \"\" {",
 		Pkg: "./worker/child", Run: "TestChildChoosesNoLeader$", Why: "a guests' process would have its server connect to whom it likes (A10)"},
-	{Name: "line-names-of-ends", Dir: "worker/child", In: "process.tellEnd", Old: "e.Namespace, e.Behavior = of.key.Namespace, of.behavior", New: "_ = of",
+	{Name: "line-names-of-ends", Dir: "worker/child", In: "process.tellEnd", Old: "e.Namespace, e.Behavior, e.Trace = of.key.Namespace, of.behavior, of.trace", New: "e.Trace = of.trace",
 		Pkg: "./worker/child", Run: "TestEndsAreTheLeaders$", Why: "a guests' process would fill the metrics with names (A10)"},
 	{Name: "line-silent-for-long", Dir: "worker/child", In: "believed", Old: "min(h.TTL, ttl)", New: "h.TTL",
 		Pkg: "./worker/child", Run: "TestBelievedTime$", Why: "a process that was taken over, and then hangs, would never be ended (A10, L5)"},

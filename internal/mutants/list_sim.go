@@ -130,7 +130,7 @@ var simMutants = []mutant{
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "nodes of two builds would claim different records (C4)"},
 	{Name: "sim-store-zero-is-a-time", Dir: "task", In: "Machine.availableAt", Old: "if t > 0 {", New: "if t >= 0 {",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a record without a time is available at once, and says since when"},
-	{Name: "sim-store-id-twice", Dir: "task", In: "StoreUpdate.check", Old: "if seen[id] { return invalid(\"deletes\"", New: "if seen[id] && len(c.Changes) == 0 { return invalid(\"deletes\"",
+	{Name: "sim-store-id-twice", Dir: "task", In: "StoreUpdate.check", Old: "if slices.ContainsFunc(c.Deletes, seen.Twice) {", New: "if slices.ContainsFunc(c.Deletes, seen.Twice) && len(c.Changes) == 0 {",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "one record would be changed and deleted"},
 
 	// Leases and limits, where the scripts of package task do not look.

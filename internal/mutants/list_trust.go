@@ -168,7 +168,7 @@ var trustMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "A4: a root token that was turned off still speaks",
 	},
 	{
-		Name: "task-child-is-nobodys", Dir: "task", In: "Submit.creator", Old: `if c.Parent != "" {`, New: `if c.Parent != "" && m.caller == 1 {`,
+		Name: "task-child-is-nobodys", Dir: "task", In: "Submit.from", Old: `return t.Creator, tracing`, New: `return m.caller, tracing`,
 		Pkg: "./task", Run: "TestScripts$", Why: "A5: who created a task could not read its children",
 	},
 	{

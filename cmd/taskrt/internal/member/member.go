@@ -107,7 +107,7 @@ func Open(c Config) (m *Member, err error) {
 	}
 	m = &Member{
 		traces: spans,
-		port: mux.New(raftListener, keys.Guard(c.Keys)), keys: c.Keys, pair: c.Pair, names: pages.Names(c.Hosts, c.HTTP, c.Raft, c.HTTPAs, c.RaftAs),
+		port:   mux.New(raftListener, keys.Guard(c.Keys)), keys: c.Keys, pair: c.Pair, names: pages.Names(c.Hosts, c.HTTP, c.Raft, c.HTTPAs, c.RaftAs),
 		version: c.Metrics.Version, log: c.Log.With("node", c.ID),
 	}
 	m.port.LogTo(m.log)
