@@ -7,7 +7,7 @@ import (
 
 // BenchmarkOff is what a submit pays for traces that are off.
 func BenchmarkOff(b *testing.B) {
-	r, err := http.NewRequest("POST", "/v1/tasks", nil)
+	r, err := http.NewRequest(http.MethodPost, "/v1/tasks", nil)
 	if err != nil {
 		b.Fatal(err)
 	}
