@@ -83,6 +83,10 @@ func TestArrange(t *testing.T) {
 		{"--wait get a", ""},
 		{"list a", ""},
 		{"list -- a", ""},
+		{"list --watch", "taskrt list --watch=true --"},
+		{"dev --watch DIR", "taskrt dev --watch=DIR --"},
+		{"--watch list", ""},
+		{"--watch=DIR dev", ""},
 		{"get -ojson a", ""},
 		{"cluster status extra", ""},
 	} {
@@ -103,7 +107,7 @@ func TestFlagsTakeValuesEverywhereOrNowhere(t *testing.T) {
 		for _, f := range flags {
 			doc := f.(cli.DocGenerationFlag)
 			for _, name := range f.Names() {
-				if had, known := takes[name]; known && had != doc.TakesValue() {
+				if had, known := takes[name]; known && had != doc.TakesValue() && name != "watch" { // taken only behind its command
 					t.Errorf("%s: --%s takes a value here and none elsewhere, or the other way round", where, name)
 				}
 				takes[name] = doc.TakesValue()

@@ -196,7 +196,7 @@ func startDaemon(args []string, dir string, env []string) (*daemon, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	d := &daemon{cmd: cmd, stderr: stderr, more: make(chan string, 10), exited: make(chan struct{})}
+	d := &daemon{cmd: cmd, stderr: stderr, more: make(chan string, 1000), exited: make(chan struct{})}
 	ready := make(chan string, 1)
 	go func() {
 		r := bufio.NewReader(stdout)

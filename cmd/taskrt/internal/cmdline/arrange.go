@@ -139,6 +139,9 @@ func (l *line) flag(a string, rest []string) (used int, err error) {
 	if f == nil {
 		return 0, fmt.Errorf("there is no flag %s%s", strings.SplitN(a, "=", 2)[0], Meant("--", name, l.flagNames()))
 	}
+	if l.differs(name) {
+		return 0, fmt.Errorf("--%s is not the same for all commands: write it behind the command", name)
+	}
 	if !has {
 		if takesValue(f) {
 			if len(rest) == 0 {
@@ -167,13 +170,29 @@ func (l *line) checkTwice() error {
 	return nil
 }
 
-// lookup finds a flag of the command; while the command is not known yet, of any command. A flag of one name takes a
-// value in all commands or in none (a test holds the commands to it).
+// differs reports whether the command is not known yet, and whether the flag takes a value depends on it.
+func (l *line) differs(name string) bool {
+	if l.known() || findFlag(l.app.Flags, name) != nil {
+		return false
+	}
+	var with, without bool
+	eachCommand(l.app.Commands, func(c *cli.Command) {
+		if f := findFlag(c.Flags, name); f != nil {
+			with, without = with || takesValue(f), without || !takesValue(f)
+		}
+	})
+	return with && without
+}
+
+// known reports whether the command is known.
+func (l *line) known() bool { return l.command != nil && len(l.commands) == 0 }
+
+// lookup finds a flag of the command; while the command is not known yet, of any command.
 func (l *line) lookup(name string) cli.Flag {
 	if f := findFlag(l.app.Flags, name); f != nil {
 		return f
 	}
-	if l.command != nil && len(l.commands) == 0 {
+	if l.known() {
 		return findFlag(l.command.Flags, name)
 	}
 	var found cli.Flag

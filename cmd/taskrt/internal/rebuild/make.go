@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,13 @@ func (w *Watcher) build(ctx context.Context) (file string, err error) {
 		w.say("built %s (%s), tests passed\n", filepath.Base(file), show.Bytes(size))
 	}
 	return file, err
+}
+
+// environment is this process's own, without what a make above it tells its children: the one below is nobody's child.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "MAKEFLAGS=") || strings.HasPrefix(v, "MAKELEVEL=") || strings.HasPrefix(v, "MFLAGS=")
+	})
 }
 
 // Env returns what the Makefile of a plugin should know: this program, by which it tests the module.
@@ -55,7 +63,7 @@ func (w *Watcher) make(ctx context.Context, target ...string) error {
 	cmd := leash.Command("make", target...)
 	all.Tie(cmd)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = w.Dir, &said, &said
-	cmd.Env, cmd.WaitDelay = append(os.Environ(), w.Env...), time.Second
+	cmd.Env, cmd.WaitDelay = append(environment(), w.Env...), time.Second
 	err = cmd.Run()
 	var failed *exec.ExitError
 	switch {
