@@ -59,7 +59,7 @@ func sacrifice(t *testing.T, how string, limit time.Duration) []int {
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pids, ready := readPIDs(stdout)
+	pids, other, ready := readPIDs(stdout)
 	if how == "killed" {
 		if err := victim.Process.Kill(); err != nil {
 			t.Error(err)
@@ -71,7 +71,7 @@ func sacrifice(t *testing.T, how string, limit time.Duration) []int {
 	}
 	switch {
 	case !ready && how != "time-out":
-		t.Fatalf("the victim has ended too soon, with %v", pids)
+		t.Fatalf("the victim has ended too soon, with %v, and says %s", pids, other)
 	case !ready:
 		return nil
 	case len(pids) != 7:
@@ -80,19 +80,19 @@ func sacrifice(t *testing.T, how string, limit time.Duration) []int {
 	return pids
 }
 
-// readPIDs reads what a victim says until it is ready: the processes that it has started.
-func readPIDs(stdout io.Reader) (pids []int, ready bool) {
+// readPIDs reads what a victim says until it is ready: the processes that it has started. If it does not come to that, other is what else it says.
+func readPIDs(stdout io.Reader) (pids []int, other string, ready bool) {
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		if lines.Text() == "ready" {
-			return pids, true
+			return pids, "", true
 		}
-		pid, err := strconv.Atoi(lines.Text())
-		if err != nil {
-			return pids, false // the stack of a panic
+		if pid, err := strconv.Atoi(lines.Text()); err == nil && other == "" {
+			pids = append(pids, pid)
+			continue
 		}
-		pids = append(pids, pid)
+		other += lines.Text() + "\n"
 	}
-	return pids, false
+	return pids, other, false
 }
 
 // TestVictim is the process that ends, and the process that joins it.
@@ -118,7 +118,7 @@ func TestVictim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	joins := exec.Command(os.Args[0], "-test.run=^TestVictim$")
+	joins := exec.Command(os.Args[0], "-test.run=^TestVictim$", "-test.timeout=1h") // without a timer Go would find a deadlock, and end it
 	joins.Env = append(os.Environ(), end+"=join", name+"="+value)
 	started(t, joins, 1)
 	other, err := New()
