@@ -243,6 +243,7 @@ var arrows = map[string][]string{
 	"task/jobs":                      {"task/hash", "task/match"},
 	"cmd/taskrt/internal/complete":   {"api", "api/auth", "api/client", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/contexts", "cmd/taskrt/internal/form", "cmd/taskrt/internal/reach", "cmd/taskrt/internal/scaffold", "internal/terminal", "task/access", "cmd/taskrt/internal/explain"},
 	"api/insight":                    {"api"},
+	"internal/issuer":                {"internal/leash", "internal/npm"},
 	"metrics/table":                  {},
 	"internal/diskspace":             {},
 	"cmd/taskrt/internal/mass":       {"internal/terminal", "api", "api/jobs", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/filters", "internal/idle", "cmd/taskrt/internal/input", "cmd/taskrt/internal/show"},
@@ -275,7 +276,7 @@ var arrows = map[string][]string{
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
 var testOnly = []string{
-	"abi/abitest", "api/apitest", "backup/target/targettest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/corpus", "internal/corpus/corpustest", "internal/corpus/make", "internal/ctool", "internal/e2e", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/npm", "internal/rusttool", "internal/sim",
+	"abi/abitest", "api/apitest", "backup/target/targettest", "internal/arch", "internal/astool", "internal/built", "internal/clustertest", "internal/corpus", "internal/corpus/corpustest", "internal/corpus/make", "internal/ctool", "internal/e2e", "internal/issuer", "internal/linear", "internal/maintbench", "internal/memnet", "internal/memdir", "internal/npm", "internal/rusttool", "internal/sim",
 	"internal/sim/naive", "node/nodetest", "plugins/plugintest", "plugins/sdk/go/sdktest", "task/wire/wiretest",
 }
 

@@ -8,78 +8,26 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/taskrt/taskrt/internal/issuer"
 	"github.com/taskrt/taskrt/internal/leash"
-	"github.com/taskrt/taskrt/internal/npm"
 )
 
-// issuer is a real issuer of OpenID Connect in a process of its own: panva/node-oidc-provider.
-type issuer struct {
-	t   *testing.T
-	url string
-	cmd *exec.Cmd
-}
+// provider is an issuer that a test asks itself, too.
+type provider struct {
+	*issuer.Issuer
 
-func startIssuer(t *testing.T) *issuer {
-	t.Helper()
-	if err := npm.Missing(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	modules, err := npm.Install("oidc-provider", os.DirFS("testdata/issuer"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/issuer")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
-	addr := freeAddr(t)
-	i := &issuer{t: t, url: "http://" + addr}
-	_, port, _ := strings.Cut(addr, ":")
-	i.cmd = leash.Command("node", "server.mjs", port)
-	i.cmd.Dir = dir
-	var log strings.Builder
-	i.cmd.Stderr = &log
-	out, err := i.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := i.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(i.stop)
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if lines.Text() == "ready" {
-			go func() { _, _ = io.Copy(io.Discard, out) }() // it warns
-			return i
-		}
-	}
-	i.stop()
-	t.Fatalf("the issuer does not start: %s", log.String())
-	return nil
-}
-
-func (i *issuer) stop() {
-	_ = i.cmd.Process.Kill()
-	_ = i.cmd.Wait()
+	t *testing.T
 }
 
 // post sends a form, and returns the answer.
-func (i *issuer) post(path string, form url.Values, user ...string) []byte {
+func (i *provider) post(path string, form url.Values, user ...string) []byte {
 	i.t.Helper()
-	req, err := http.NewRequestWithContext(i.t.Context(), http.MethodPost, i.url+path, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(i.t.Context(), http.MethodPost, i.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -100,7 +48,7 @@ func (i *issuer) post(path string, form url.Values, user ...string) []byte {
 }
 
 // workload is the JWT that the issuer gives a workload for an audience.
-func (i *issuer) workload(audience string) string {
+func (i *provider) workload(audience string) string {
 	i.t.Helper()
 	var answer struct {
 		Token string `json:"access_token"`
@@ -139,7 +87,7 @@ func (p *person) run(code int, args ...string) (stdout, stderr string) {
 }
 
 // signIn signs the person in by the device flow.
-func (p *person) signIn(i *issuer, account string) string {
+func (p *person) signIn(i *provider, account string) string {
 	p.c.t.Helper()
 	cmd := leash.Command(binary, "login", "--scope", "groups")
 	cmd.Env = p.env
@@ -168,10 +116,10 @@ func (p *person) signIn(i *issuer, account string) string {
 // sessions and known keys go on. A session is revoked, and signed out (SPEC A7).
 func TestSignIn(t *testing.T) {
 	t.Parallel()
-	i := startIssuer(t)
+	i := &provider{issuer.Start(t, freeAddr(t)), t}
 	secret, _ := drawSecret(t)
 	c := newCluster(t, "--cluster-secret", secret, "--worker", "none")
-	c.taskrt(binary, "oidc", "set", "corp", "--issuer", i.url, "--client-id", "taskrt", "--session", "1h",
+	c.taskrt(binary, "oidc", "set", "corp", "--issuer", i.URL, "--client-id", "taskrt", "--session", "1h",
 		"--rule", "groups=ops operate,read", "--rule", "groups=robots submit team-* mail.*")
 	if got := c.taskrt(binary, "oidc", "list"); !strings.Contains(got, "groups=ops") || !strings.Contains(got, "mail.*") {
 		t.Errorf("oidc list: %s", got)
@@ -179,7 +127,7 @@ func TestSignIn(t *testing.T) {
 	for node := range 3 { // a node that has not applied the settings yet knows no issuer
 		c.eventually("the issuer is known", func() bool {
 			_, text := c.do(t.Context(), node, http.MethodGet, "/v1/sign-in", nil)
-			return strings.Contains(string(text), i.url)
+			return strings.Contains(string(text), i.URL)
 		})
 	}
 
@@ -224,7 +172,7 @@ func TestSignIn(t *testing.T) {
 	robot(0, "another", 5)
 
 	kept := i.workload("taskrt")
-	i.stop()
+	i.Stop()
 	ann.run(0, "list")
 	writeSecret(t, jwt, kept)
 	c.person(0).run(0, "login", "--jwt", "@"+jwt)

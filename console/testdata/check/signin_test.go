@@ -1,22 +1,17 @@
 package check
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
-	"github.com/taskrt/taskrt/internal/leash"
-	"github.com/taskrt/taskrt/internal/npm"
+	"github.com/taskrt/taskrt/internal/issuer"
 )
 
 // insecure trusts anybody: the certificate is of a cluster that lives as long as the test.
@@ -79,53 +74,20 @@ func TestSignIn(t *testing.T) {
 	b.sees("Sign in")
 }
 
-// issuer starts a real issuer of OpenID Connect, and returns its URL: that of the tests of `taskrt login`.
-func issuer(t *testing.T) string {
+// startIssuer starts a real issuer of OpenID Connect, and returns its URL.
+func startIssuer(t *testing.T) string {
 	t.Helper()
-	if err := npm.Missing(); err != nil {
-		t.Skip(err)
-	}
-	files := os.DirFS(filepath.Join(root, "internal", "e2e", "testdata", "issuer"))
-	modules, err := npm.Install("oidc-provider", files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, files); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
 	addr, err := freeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := strings.Cut(addr, ":")
-	cmd := leash.Command("node", "server.mjs", port)
-	cmd.Dir = dir
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if lines.Text() == "ready" {
-			go func() { _, _ = io.Copy(io.Discard, out) }() // it warns
-			return "http://" + addr
-		}
-	}
-	t.Fatal("the issuer does not start")
-	return ""
+	return issuer.Start(t, addr).URL
 }
 
 // TestSignInAtIssuer: somebody signs in to the console at an issuer of OpenID Connect, by confirming a code there; the session's token is in the
 // cookie alone, and ends when one signs out (SPEC A7, U1).
 func TestSignInAtIssuer(t *testing.T) {
-	at := issuer(t)
+	at := startIssuer(t)
 	s := startSecure(t)
 	s.do(t, "PUT", "/v1/issuers/corp", `{"url":"`+at+`","client_id":"taskrt","session":"1h","rules":[{"claim":"groups","value":"ops","roles":["read","operate"]}]}`)
 	s.do(t, "PUT", "/v1/behaviors/ext", `{"kind":"external"}`)
