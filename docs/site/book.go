@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
+
+	"github.com/taskrt/taskrt/internal/anchor"
 )
 
 // The page that lists all others, and what it is called in the site.
@@ -56,7 +58,7 @@ func readBook(tree fs.FS) (*book, error) {
 		case *ast.Heading:
 			if n.Level == 2 {
 				name := textOf(n, home.source)
-				in = &group{Name: name, ID: anchorOf(name)}
+				in = &group{Name: name, ID: anchor.Of(name)}
 				b.Groups = append(b.Groups, in)
 			}
 		case *ast.List:

@@ -8,7 +8,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -16,6 +15,8 @@ import (
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/taskrt/taskrt/internal/anchor"
 )
 
 // How files of pages end: in the repository, and in the site.
@@ -98,7 +99,7 @@ func (p *page) prepare() error {
 		switch n := n.(type) {
 		case *ast.Heading:
 			h := heading{Level: n.Level, Text: textOf(n, p.source)}
-			h.ID = anchorOf(h.Text)
+			h.ID = anchor.Of(h.Text)
 			if seen[h.ID]++; seen[h.ID] > 1 {
 				h.ID += "-" + strconv.Itoa(seen[h.ID]-1)
 			}
@@ -185,19 +186,6 @@ func textOf(n ast.Node, source []byte) string {
 		return ast.WalkContinue, nil
 	})
 	return strings.Join(strings.Fields(b.String()), " ")
-}
-
-// anchorOf is the anchor that GitHub gives to a heading.
-func anchorOf(title string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ' || r == '-':
-			return '-'
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_':
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, title)
 }
 
 // addressOf is what a link of a page leads to in the site.

@@ -17,7 +17,7 @@ import (
 
 var (
 	address = regexp.MustCompile(`\s(?:href|src|action)="([^"]*)"`)
-	anchor  = regexp.MustCompile(`\sid="([^"]*)"`)
+	marked  = regexp.MustCompile(`\sid="([^"]*)"`)
 	within  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 )
 
@@ -50,7 +50,7 @@ func TestDeadLinks(t *testing.T) {
 	anchors := map[string]map[string]bool{}
 	for name, page := range pages {
 		anchors[name] = map[string]bool{}
-		for _, m := range anchor.FindAllStringSubmatch(page, -1) {
+		for _, m := range marked.FindAllStringSubmatch(page, -1) {
 			if id := html.UnescapeString(m[1]); anchors[name][id] {
 				t.Errorf("%s has #%s twice", name, id)
 			} else {

@@ -7,7 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode"
+
+	"github.com/taskrt/taskrt/internal/anchor"
 )
 
 var (
@@ -85,16 +86,7 @@ func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
 		title := link.ReplaceAllStringFunc(m[1], func(s string) string { return s[strings.Index(s, "[")+1 : strings.Index(s, "]")] })
-		slug := strings.Map(func(r rune) rune {
-			switch {
-			case r == ' ' || r == '-':
-				return '-'
-			case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_':
-				return unicode.ToLower(r)
-			}
-			return -1
-		}, title)
-		found[slug] = true
+		found[anchor.Of(title)] = true
 	}
 	return found
 }

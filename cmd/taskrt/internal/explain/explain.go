@@ -9,6 +9,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/exit"
+	"github.com/taskrt/taskrt/internal/anchor"
 )
 
 // Entry explains a code.
@@ -51,7 +52,7 @@ func All() (all []Entry) {
 		all = append(all, ofProcess(m))
 	}
 	for i := range all {
-		all[i].Type = api.ErrorsPage + "#" + strings.ReplaceAll(strings.ToLower(all[i].Heading()), " ", "-")
+		all[i].Type = api.ErrorsPage + "#" + anchor.Of(all[i].Heading())
 	}
 	return all
 }

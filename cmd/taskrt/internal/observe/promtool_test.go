@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/taskrt/taskrt/internal/anchor"
 	"github.com/taskrt/taskrt/internal/leash"
 )
 
@@ -131,7 +132,7 @@ func (c alertCase) promtest(r Rule, quiet bool) promTest {
 	}
 	a := promAlert{At: c.at, Alert: c.alert, Want: []promFires{}}
 	if !quiet {
-		f := promFires{map[string]string{"severity": string(r.Severity)}, map[string]string{"summary": r.Summary + ".", "runbook_url": Runbook + "#" + anchor(r.Section)}}
+		f := promFires{map[string]string{"severity": string(r.Severity)}, map[string]string{"summary": r.Summary + ".", "runbook_url": Runbook + "#" + anchor.Of(r.Section)}}
 		for _, l := range strings.Fields(c.labels) {
 			name, value, _ := strings.Cut(l, "=")
 			f.Labels[name] = value

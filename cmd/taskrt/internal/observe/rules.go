@@ -3,6 +3,8 @@ package observe
 import (
 	"fmt"
 	"strings"
+
+	"github.com/taskrt/taskrt/internal/anchor"
 )
 
 // Severity says how soon somebody must look.
@@ -173,7 +175,7 @@ func rules(s RuleSettings) (f ruleFile) {
 			for name, value := range s.Labels {
 				labels[name] = value
 			}
-			notes := map[string]string{"summary": r.Summary + ".", "runbook_url": s.Runbook + "#" + anchor(r.Section)}
+			notes := map[string]string{"summary": r.Summary + ".", "runbook_url": s.Runbook + "#" + anchor.Of(r.Section)}
 			if r.Value != "" {
 				notes["description"] = r.Value
 			}
@@ -185,6 +187,3 @@ func rules(s RuleSettings) (f ruleFile) {
 	}
 	return f
 }
-
-// anchor is the address of a section in its page.
-func anchor(section string) string { return strings.ReplaceAll(strings.ToLower(section), " ", "-") }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/taskrt/taskrt/internal/anchor"
 	"github.com/taskrt/taskrt/metrics/table"
 )
 
@@ -178,7 +179,7 @@ func listed() string {
 	b.WriteString("| alert | severity | what it means |\n|---|---|---|\n")
 	for _, g := range Groups() {
 		for _, r := range g.Rules {
-			b.WriteString("| [`" + r.Alert + "`](operate.md#" + anchor(r.Section) + ") | " + string(r.Severity) + " | " + r.Summary + " |\n")
+			b.WriteString("| [`" + r.Alert + "`](operate.md#" + anchor.Of(r.Section) + ") | " + string(r.Severity) + " | " + r.Summary + " |\n")
 		}
 	}
 	return b.String()
