@@ -145,9 +145,6 @@ func (d *Desk) FinishDevice(ctx context.Context, issuer, device string) (*auth.C
 	return nil, refused(answer.text())
 }
 
-// errTooOften says that this node has asked an issuer as often as it may.
-var errTooOften = errors.New("asked too often")
-
 // notAsked says why an issuer could not be asked.
 func notAsked(url string, err error) error {
 	if errors.Is(err, errTooOften) {
@@ -184,9 +181,6 @@ func (e *deviceError) text() string {
 
 // post sends a form to an endpoint of the issuer, and reads its answer, which may be a refusal.
 func (p *provider) post(ctx context.Context, endpoint string, form url.Values, into any) error {
-	if !p.devices.Allow() {
-		return errTooOften
-	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
@@ -198,7 +192,7 @@ func (p *provider) post(ctx context.Context, endpoint string, form url.Values, i
 		return err
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, askBytes))
+	text, err := io.ReadAll(res.Body)
 	switch {
 	case err != nil:
 		return err

@@ -72,18 +72,16 @@ func (v *verifier) provider(url string) *provider {
 		if v.known == nil || len(v.known) >= 2*auth.MaxIssuers { // some are no longer used
 			v.known = map[string]*provider{}
 		}
-		p = &provider{
-			client:  client(&bounded{to: v.transport, rate: rate.NewLimiter(rate.Every(askEvery), askBurst)}),
-			asker:   client(v.transport),
-			devices: rate.NewLimiter(rate.Every(deviceEvery), deviceBurst),
-		}
+		p = &provider{devices: rate.NewLimiter(rate.Every(deviceEvery), deviceBurst)}
+		p.client = client(&bounded{to: v.transport, rate: rate.NewLimiter(rate.Every(askEvery), askBurst)})
+		p.asker = client(&bounded{to: v.transport, rate: p.devices})
 		v.known[url] = p
 	}
 	return p
 }
 
 // client asks within askTime. It follows no redirect: where one leads is not what an admin has set.
-func client(by http.RoundTripper) *http.Client {
+func client(by *bounded) *http.Client {
 	return &http.Client{Timeout: askTime, Transport: by, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
@@ -101,6 +99,9 @@ func (p *provider) discover(ctx context.Context, url string) (*oidc.Provider, er
 	}
 	return p.found, nil
 }
+
+// errTooOften says that this node has asked an issuer as often as it may.
+var errTooOften = errors.New("it was asked too often just now")
 
 // askError says that an issuer could not be asked.
 type askError struct{ error }
@@ -132,7 +133,7 @@ type bounded struct {
 // RoundTrip implements http.RoundTripper.
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !b.rate.Allow() {
-		return nil, &askError{errors.New("it was asked too often just now")}
+		return nil, &askError{errTooOften}
 	}
 	to := b.to
 	if to == nil {
