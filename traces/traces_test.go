@@ -104,10 +104,10 @@ func TestSpans(t *testing.T) {
 		Lease:   &task.Lease{Worker: "w", Node: "n1"},
 		History: []task.Attempt{{Number: 1, StartedAt: 2_000, FinishedAt: 3_000, Outcome: "LOST", Worker: "w0", Node: "n0"}},
 	}
-	a := spans.Of(record).Arrived(time.Unix(10, 0))
+	a := spans.Of(record).Arrived(func() time.Time { return time.Unix(10, 0) })
 	a.Made, a.Began, a.Ended, a.More = 11e9, 12e9, 14e9, 3
 	a.Calls = []spans.Call{{Name: "checkpoint", Began: 12e9, Ended: 13e9, Failed: true}}
-	x.Ended(worker.Ended{End: worker.EndSuccess, Spans: a.Concluded(time.Unix(15, 0))})
+	x.Ended(worker.Ended{End: worker.EndSuccess, Spans: a.Concluded(func() time.Time { return time.Unix(15, 0) })})
 	x.Ended(worker.Ended{End: worker.EndLost, Spans: a}) // the leader tells of it
 	x.Ended(worker.Ended{End: worker.EndSuccess})
 	x.Close()

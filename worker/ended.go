@@ -72,7 +72,7 @@ func (r *run) cost(out *runtime.Outcome) {
 // tellEnd tells OnEnd. out is nil if no guest ran; rep is nil if there is nothing to report.
 func (r *run) tellEnd(out *runtime.Outcome, rep *stream.Report) {
 	r.ended.Namespace, r.ended.Behavior, r.ended.Token = r.a.Task.Namespace, r.a.Task.Behavior, r.token
-	r.ended.Trace, r.ended.Spans = r.a.Task.Trace, r.spans.Concluded(r.s.w.cfg.Now())
+	r.ended.Trace, r.ended.Spans = r.a.Task.Trace, r.spans.Concluded(r.s.w.cfg.Now)
 	r.ended.End = endOf(out, rep, context.Cause(r.ctx))
 	r.s.w.cfg.OnEnd(r.ended)
 }

@@ -98,7 +98,7 @@ func (s *session) beginLocked(a stream.Assignment, like *run) *run {
 	r := &run{s: s, a: a, key: a.Task.Key(), token: lease.Token, seq: lease.Report}
 	r.log.limit = a.Policy.Limits.LogBytes
 	if s.w.cfg.Traces {
-		r.spans = spans.Of(a.Task).Arrived(s.w.cfg.Now())
+		r.spans = spans.Of(a.Task).Arrived(s.w.cfg.Now)
 	}
 	if like != nil && like.a.Module.Digest == a.Module.Digest && like.a.Policy.Index == a.Policy.Index {
 		r.pace, r.guest = like.pace, like.guest
@@ -128,7 +128,7 @@ func (s *session) beginLocked(a stream.Assignment, like *run) *run {
 func (r *run) fetch() {
 	guest, err := r.s.w.modules.get(r.ctx, r.a.Module)
 	if err == nil {
-		r.spans.Loaded(r.s.w.cfg.Now())
+		r.spans.Loaded(r.s.w.cfg.Now)
 		r.s.mu.Lock()
 		r.guest = guest
 		r.s.mu.Unlock()
@@ -223,7 +223,7 @@ func (r *run) execute(in inputs) {
 	w.pace.note(r.pace, time.Duration(span.Ended-span.Started))
 	w.cfg.OnRun(span)
 	r.cost(&out)
-	r.spans.Ran(&out, w.cfg.Now(), time.Duration(span.Ended))
+	r.spans.Ran(&out, w.cfg.Now, time.Duration(span.Ended))
 	r.settle(&out)
 	r.conclude(&out)
 }
