@@ -45,8 +45,8 @@ func parentOf(traceparent string) trace.SpanContext {
 	if !tracing.Valid(traceparent) {
 		return trace.SpanContext{}
 	}
-	id, _ := trace.TraceIDFromHex(traceparent[3:35])
-	span, _ := trace.SpanIDFromHex(traceparent[36:52])
+	id, _ := trace.TraceIDFromHex(tracing.ID(traceparent))
+	span, _ := trace.SpanIDFromHex(tracing.SpanID(traceparent))
 	var flags trace.TraceFlags
 	if tracing.Sampled(traceparent) {
 		flags = trace.FlagsSampled

@@ -30,6 +30,7 @@ import (
 	"github.com/taskrt/taskrt/api/server/pages"
 	"github.com/taskrt/taskrt/api/server/traced"
 	"github.com/taskrt/taskrt/api/snapshot"
+	"github.com/taskrt/taskrt/api/tracing"
 )
 
 // Config configures New.
@@ -299,7 +300,7 @@ func (h *handler) tell(rec *recorder, r *http.Request, begun time.Time) {
 	} else {
 		method = ""
 	}
-	h.config.OnRequest(route, method, rec.status, time.Since(begun), r.Header.Get("Traceparent"))
+	h.config.OnRequest(route, method, rec.status, time.Since(begun), r.Header.Get(tracing.Header))
 }
 
 // recorder remembers whether an answer has begun, with which status, and for which route.

@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"api/client":          {"api", "api/auth", "api/client/internal/events", "api/client/internal/pipeline", "api/internal/codec", "api/membership", "api/snapshot", "api/insight", "api/jobs", "api/tracing"},
 	"api/internal/codec":  {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":   {},
-	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean", "api/insight", "api/jobs", "api/server/traced"},
+	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean", "api/insight", "api/jobs", "api/server/traced", "api/tracing"},
 	"api/server/location": {"api", "api/auth", "api/internal/codec", "api/jobs"},
 	"api/server/stream":   {"api", "api/internal/codec"},
 	"api/server/paced":    {},

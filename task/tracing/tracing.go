@@ -57,6 +57,14 @@ func ID(s string) string {
 	return s[atTrace : atSpan-1]
 }
 
+// SpanID returns the ID of the span that a traceparent names, 16 digits; "" of "".
+func SpanID(s string) string {
+	if s == "" {
+		return ""
+	}
+	return s[atSpan : atFlags-1]
+}
+
 // Sampled reports whether whoever began the trace wants its spans.
 func Sampled(s string) bool {
 	return s != "" && strings.IndexByte(digits, s[size-1])&1 != 0

@@ -59,7 +59,7 @@ func TestAttempt(t *testing.T) {
 	if got := Attempt(given, "default", "a-task", 1); ID(got) != ID(given) || got[36:52] != Span(given, "default", "a-task", 1) || got[36:52] != "adee02b81630f679" {
 		t.Error(got)
 	}
-	if Attempt("", "default", "a-task", 1) != "" || ID("") != "" || Sampled("") || Sampled(given[:53]+"02") {
+	if Attempt("", "default", "a-task", 1) != "" || ID("") != "" || SpanID("") != "" || SpanID(given) != given[36:52] || Sampled("") || Sampled(given[:53]+"02") {
 		t.Error("what has no trace has one")
 	}
 }
