@@ -46,11 +46,11 @@ export function Rates({ namespace, behavior }) {
     }
   }, [namespace, behavior]);
   useEvery(look, every, true);
-  const now1 = list.at(-1);
-  if (!now1) return html`<p class="none">The first sample comes in a few seconds.</p>`;
+  const latest = list.at(-1);
+  if (!latest) return html`<p class="none">The first sample comes in a few seconds.</p>`;
   return html`<figure class="rates"><${Picture} list=${list} />
-    <figcaption><ul class="legend">${lines.map(([name, style], i) => html`<li class=${style}><span class="stroke" aria-hidden="true"></span><b>${number(now1.rates[i])}</b> ${name}</li>`)}</ul>
-    <span class="note">in a second${now1.more ? ', or more' : ''}; sampled while this page is open, for the last ${shown / 60e3} minutes.</span></figcaption></figure>`;
+    <figcaption><ul class="legend">${lines.map(([name, style], i) => html`<li class=${style}><span class="stroke" aria-hidden="true"></span><b>${number(latest.rates[i])}</b> ${name}</li>`)}</ul>
+    <span class="note">in a second${latest.more ? ', or more' : ''}; sampled while this page is open, for the last ${shown / 60e3} minutes.</span></figcaption></figure>`;
 }
 
 const width = 600;
