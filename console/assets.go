@@ -86,14 +86,10 @@ func read(tree fs.FS) (*assets, error) {
 	return all, nil
 }
 
-// page serves the page. It is asked for anew each time, so that a new build is met at once.
+// page serves the page.
 func (a *assets) page(w http.ResponseWriter, r *http.Request, access string) {
-	h := w.Header()
-	h.Set("Cache-Control", "no-cache")
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Add("Vary", "Accept")
+	webfile.Page(w.Header(), policy)
+	w.Header().Add("Vary", "Accept")
 	a.pages[access].ServeHTTP(w, r)
 }
 

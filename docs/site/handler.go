@@ -67,13 +67,9 @@ func packed(c Config) (map[string]*webfile.File, error) {
 	return files, nil
 }
 
-// serve serves a file. It is asked for anew each time (ETag), so that a new build is met at once.
+// serve serves a file.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request) {
-	to := w.Header()
-	to.Set("Content-Security-Policy", policy)
-	to.Set("Cross-Origin-Opener-Policy", "same-origin")
-	to.Set("Referrer-Policy", "no-referrer")
-	to.Set("Cache-Control", "no-cache")
+	webfile.Page(w.Header(), policy)
 	p := r.URL.Path
 	all := h.files()
 	switch {

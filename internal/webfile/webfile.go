@@ -60,6 +60,15 @@ func media(name string) string {
 	return mime.TypeByExtension(path.Ext(name))
 }
 
+// Page sets what goes with a page: a policy of content, nobody's window and no referrer with it. It is asked for anew each time (ETag), so that a new
+// build is met at once.
+func Page(h http.Header, policy string) {
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+}
+
 // ServeHTTP writes the file to who asks by GET or HEAD, compressed where the browser takes that, or says that the browser has it.
 func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
