@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -35,22 +37,23 @@ func startWatching(t *testing.T, dir string) *watched {
 	return &watched{t, d, path, dir}
 }
 
-// says waits for lines that begin so, one after the other.
-func (w *watched) says(starts ...string) {
+// says waits for lines that begin so, one after the other; one that ends in a line's end is the whole line. It returns the last one.
+func (w *watched) says(starts ...string) (line string) {
 	w.t.Helper()
 	var seen []string
 	end := time.After(patience)
 	for _, start := range starts {
 		for found := false; !found; {
 			select {
-			case line := <-w.d.more:
+			case line = <-w.d.more:
 				seen = append(seen, line)
-				found = strings.HasPrefix(line, start)
+				found = strings.HasPrefix(line+"\n", start)
 			case <-end:
 				w.t.Fatalf("it does not say %q but:\n%s\n%s", start, strings.Join(seen, "\n"), w.d.log())
 			}
 		}
 	}
+	return line
 }
 
 func (w *watched) write(name string, content []byte) {
@@ -66,6 +69,17 @@ func (w *watched) submit(args ...string) {
 	if out, err := leash.CommandContext(w.t.Context(), w.path, args...).CombinedOutput(); err != nil {
 		w.t.Fatalf("%v\n%s", err, out)
 	}
+}
+
+// attempts is how often a task has run.
+func (w *watched) attempts(id string) (n int) {
+	w.t.Helper()
+	out, err := leash.CommandContext(w.t.Context(), w.path, "get", id, "--server", w.d.url, "-o", "json").Output()
+	var got struct{ Task struct{ Attempt int } }
+	if err != nil || json.Unmarshal(out, &got) != nil {
+		w.t.Fatalf("%v\n%s", err, out)
+	}
+	return got.Task.Attempt
 }
 
 // TestDevWatch: what changes in a plugin's directory is built, tested, pushed and tried, and what does not build or pass is not pushed.
@@ -89,7 +103,10 @@ func TestDevWatch(t *testing.T) {
 	w.says("built plugin.wasm", "pushed echo as version ", "no task yet that could run again: taskrt submit echo --params …")
 	w.submit("echo", "--id", "one", "--params", `"x"`)
 	w.write("module", wasmbin.AppendCustom(echo, "other", []byte("bytes")))
-	w.says("pushed echo as version ", "one again: SUCCESS", `  result "x", as before`, "  fuel   ")
+	w.says("pushed echo as version ", "one again: SUCCESS\n", `  result "x", as before`, "  fuel   ")
+	if got := w.attempts("one"); got != 2 {
+		t.Errorf("%d attempts", got)
+	}
 	w.write("broken", nil)
 	w.says("  make: *** [Makefile:5: test] Error 1", "its tests fail: nothing is pushed")
 	if err := os.Remove(filepath.Join(dir, "broken")); err != nil {
@@ -121,7 +138,10 @@ func TestDevWatchOfANewPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.write("main.c", []byte(strings.Replace(string(source), "PIECE = 10000", "PIECE = 10", 1)))
-	w.says("built squares.wasm", "pushed squares as version ", "task again: SUCCESS", `  result {"sum":338350}, as before`, "  fuel   ")
+	cost := w.says("built squares.wasm", "pushed squares as version ", "task again: SUCCESS\n", `  result {"sum":338350}, as before`, "  fuel   ")
+	if !regexp.MustCompile(`^  fuel   \d+, before \d+ \(\+\d+\.\d %\)$`).MatchString(cost) {
+		t.Errorf("of more heartbeats it says %q", cost)
+	}
 	w.write("main.c", []byte("this is no C\n"))
 	w.says("it does not build")
 }

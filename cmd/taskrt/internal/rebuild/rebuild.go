@@ -125,7 +125,7 @@ func (w *Watcher) again(ctx context.Context, behaviors []string) error {
 	if err != nil {
 		return fmt.Errorf("the last task, %s: %w", last.ID, err)
 	}
-	now, err := w.ended(ctx, r.Task)
+	now, err := w.ended(ctx, r.Task, last.Attempt)
 	if err != nil || now == nil {
 		return err
 	}
@@ -133,9 +133,10 @@ func (w *Watcher) again(ctx context.Context, behaviors []string) error {
 	return nil
 }
 
-// ended waits until an attempt of a task has ended. It returns nil if the sources change meanwhile.
-func (w *Watcher) ended(ctx context.Context, t *api.Task) (*api.Task, error) {
-	for t.Status != "SUCCESS" && t.Status != "FAILURE" {
+// ended waits until an attempt of a task after this one has ended: until then the task keeps its former outcome. It returns nil if the sources change
+// meanwhile.
+func (w *Watcher) ended(ctx context.Context, t *api.Task, attempt int64) (*api.Task, error) {
+	for t.Attempt <= attempt || t.Status == "RUNNING" {
 		var err error
 		o := api.GetOptions{Wait: time.Second, Until: fmt.Sprint("rev:", t.Rev+1)}
 		if t, err = w.Cluster.Task(ctx, t.Namespace, t.ID, o); err != nil {
