@@ -42,7 +42,7 @@ func TestBackupFromAFollower(t *testing.T) {
 		dropped := make(chan struct{})
 		go func() {
 			defer close(dropped)
-			c.dropAll(dropping, digests)
+			c.dropAll(dropping, 200*time.Millisecond, digests) // the backup takes a minute and a half
 		}()
 		restarted := make(chan struct{})
 		go func() {

@@ -357,20 +357,17 @@ func TestFullDisks(t *testing.T) {
 	})
 }
 
-// dropAll drops every blob that nothing needs, again and again until ctx ends. It does so in the name of a maintenance
-// run that takes its time. It returns the number of dropped blobs.
-func (c *Cluster) dropAll(ctx context.Context, digests []string) (dropped int64) {
+// dropAll drops every blob that nothing needs, again and again after a pause until ctx ends. It does so in the name of a
+// maintenance run. It returns the number of dropped blobs.
+func (c *Cluster) dropAll(ctx context.Context, pause time.Duration, digests []string) (dropped int64) {
 	for ctx.Err() == nil {
-		c.Sleep(15 * time.Millisecond)
-		i := c.leader(nil)
-		if i < 0 {
-			continue
-		}
-		token, now := c.maintaining(ctx, i)
+		c.Sleep(pause)
+		leader := c.LeaderNode()
+		token, now := maintaining(ctx, leader)
 		if token == 0 {
 			continue
 		}
-		rs, err := c.Node(i).Store().Propose(ctx, task.DropBlobs{Token: token, Before: now + 1000, Digests: digests})
+		rs, err := leader.Store().Propose(ctx, task.DropBlobs{Token: token, Before: now + 1000, Digests: digests})
 		if err == nil && len(rs) == 1 {
 			dropped += rs[0].Count
 		}
@@ -378,16 +375,16 @@ func (c *Cluster) dropAll(ctx context.Context, digests []string) (dropped int64)
 	return dropped
 }
 
-// maintaining returns the token of the maintenance run. If there is no run it asks for one and returns 0.
-func (c *Cluster) maintaining(ctx context.Context, i int) (token uint64, now task.Time) {
-	c.Node(i).Store().Local(func(m *task.Machine) {
+// maintaining returns the token of the maintenance run. If there is no run it asks n for one and returns 0.
+func maintaining(ctx context.Context, n *node.Node) (token uint64, now task.Time) {
+	n.Store().Local(func(m *task.Machine) {
 		now = m.Now()
 		if t := m.Task(task.MaintenanceKey()); t != nil && t.Lease != nil {
 			token = t.Lease.Token
 		}
 	})
 	if token == 0 {
-		_, _ = c.Node(i).StartMaintenance(ctx, api.MaintenanceRequest{}) // a run may have started by now
+		_, _ = n.StartMaintenance(ctx, api.MaintenanceRequest{}) // a run may have started by now
 	}
 	return token, now
 }
@@ -412,7 +409,7 @@ func TestUploadsBesideDrops(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Eventually("maintenance runs", func() bool {
-			token, _ := c.maintaining(ctx, c.Leader())
+			token, _ := maintaining(ctx, c.LeaderNode())
 			return token > 0
 		})
 		var contents [][]byte
@@ -454,7 +451,7 @@ func TestUploadsBesideDrops(t *testing.T) {
 				mu.Lock()
 				delete(needed, id)
 				mu.Unlock()
-				if err := c.Node(c.Leader()).Remove(ctx, "", id); err != nil && api.CodeOf(err) != api.CodeTaskNotFound {
+				if err := c.LeaderNode().Remove(ctx, "", id); err != nil && api.CodeOf(err) != api.CodeTaskNotFound {
 					t.Logf("remove: %v", err) // the leader may be going
 					mu.Lock()
 					needed[id] = nil
@@ -465,7 +462,7 @@ func TestUploadsBesideDrops(t *testing.T) {
 		dctx, stop := context.WithCancel(ctx)
 		var dropped int64
 		var drops, uploads sync.WaitGroup
-		drops.Go(func() { dropped = c.dropAll(dctx, digests) })
+		drops.Go(func() { dropped = c.dropAll(dctx, 15*time.Millisecond, digests) })
 		for i := range 3 {
 			uploads.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(i), 1))

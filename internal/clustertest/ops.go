@@ -48,6 +48,20 @@ func (c *Cluster) Leader(except ...int) int {
 	return leader
 }
 
+// LeaderNode waits for a leader and returns its node. A goroutine beside one that kills members uses it instead of
+// Node(Leader()): of a node that was killed since, each request is an error.
+func (c *Cluster) LeaderNode() *node.Node {
+	c.t.Helper()
+	var n *node.Node
+	c.Eventually("a leader", func() bool {
+		if i := c.leader(nil); i >= 0 {
+			n = c.Members[i].up()
+		}
+		return n != nil
+	})
+	return n
+}
+
 func (c *Cluster) leader(except []int) int {
 	out := map[int]bool{}
 	for _, i := range except {
