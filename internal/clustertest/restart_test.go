@@ -93,7 +93,7 @@ func TestWorkerIDInUse(t *testing.T) {
 		c.WorkersReady(1)
 		id := c.Submit(0, "wait", `60000`)
 		c.Executing(id)
-		other := c.AddWorkerAt("w1", "elsewhere", 1)
+		other := c.AddWorkerAt("w1", "elsewhere", 1, nil)
 		c.Sleep(3 * ttl)
 		if st := other.Status(); st.Session != 0 {
 			t.Errorf("two sessions of one ID: %+v", st)

@@ -31,12 +31,12 @@ type Worker struct {
 // AddWorker starts a separate worker.
 func (c *Cluster) AddWorker(id string, slots int) *Worker {
 	c.t.Helper()
-	return c.AddWorkerAt(id, id, slots)
+	return c.AddWorkerAt(id, id, slots, nil)
 }
 
-// AddWorkerAt starts a separate worker whose address, and so whose directory, is not its ID: it is a worker that claims to
-// be another one.
-func (c *Cluster) AddWorkerAt(id, addr string, slots int) *Worker {
+// AddWorkerAt starts a separate worker whose address, and so whose directory, may not be its ID: then it is a worker that
+// claims to be another one. Configure, if not nil, changes its configuration.
+func (c *Cluster) AddWorkerAt(id, addr string, slots int, configure func(*worker.Config)) *Worker {
 	c.t.Helper()
 	log := slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w := &Worker{ID: id, Addr: addr, c: c, done: make(chan error, 1)}
@@ -51,13 +51,16 @@ func (c *Cluster) AddWorkerAt(id, addr string, slots int) *Worker {
 	if w.blobs, err = blob.Open(blob.Config{Dir: filepath.Join(dir, "blobs"), Net: c.Net.Node(addr), Logger: log}); err != nil {
 		c.t.Fatalf("worker %s: %v", id, err)
 	}
-	w.w, err = worker.New(worker.Config{
+	config := worker.Config{
 		ID: id, Dir: filepath.Join(dir, "worker"), Slots: slots, DrainTime: c.o.DrainTime,
 		Dial: &dialer{c: c, net: c.Net.Node(addr)}, Modules: modules{w}, Blobs: workerBlobs{w.remote()}, Runner: w.runner(),
 		Boottime: c.Boottime, Logger: log, OnRun: c.Runs.seen(id),
 		OnOverrun: func(o worker.Overrun) { c.t.Errorf("%s: guests could not be stopped: %+v", id, o) },
-	})
-	if err != nil {
+	}
+	if configure != nil {
+		configure(&config)
+	}
+	if w.w, err = worker.New(config); err != nil {
 		c.t.Fatalf("worker %s: %v", id, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
