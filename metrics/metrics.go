@@ -32,6 +32,7 @@ type Metrics struct {
 	behaviors *behaviors
 	compiles  [3]prometheus.Observer
 	requests  *prometheus.CounterVec
+	problems  *prometheus.CounterVec
 	took      *prometheus.HistogramVec
 	handler   http.Handler
 	has       func(namespace, behavior string) bool // nil: nobody knows
@@ -60,11 +61,11 @@ func New(c Config) *Metrics {
 	for i, result := range []string{"compiled", "cached", "failed"} {
 		m.compiles[i] = compile.WithLabelValues(result)
 	}
-	m.requests = counterVec("taskrt_http_requests_total")
+	m.requests, m.problems = counterVec("taskrt_http_requests_total"), counterVec("taskrt_http_problems_total")
 	m.took = histogramVec("taskrt_http_request_duration_seconds", .001, .0025, .01, .025, .1, .25, 1, 2.5, 10, 60)
 	build := gaugeVec("taskrt_build_info")
 	build.WithLabelValues(c.Version, c.Revision, goruntime.Version()).Set(1)
-	m.registry.MustRegister(build, compile, m.requests, m.took,
+	m.registry.MustRegister(build, compile, m.requests, m.problems, m.took,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.behaviors.collectors()...)
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
@@ -97,6 +98,9 @@ func (m *Metrics) Request(route, method string, status int, took time.Duration, 
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
 	observe(m.took.WithLabelValues(route), took, trace)
 }
+
+// Problem counts an error that was answered. It is the OnProblem of server.Config: code is one of this program's, or of a later one that leads.
+func (m *Metrics) Problem(code string) { m.problems.WithLabelValues(code).Inc() }
 
 // observe adds a time to a histogram. If a trace knows more of it, whose spans somebody keeps, it is the example of its bucket (SPEC U2). Without
 // one nothing is allocated. trace comes from outside: it may be anything.

@@ -139,6 +139,7 @@ func everything() *Metrics {
 	m.Compiled(runtime.Compiled{Err: errors.New("not a module")})
 	m.Request("/v1/tasks/{id}", "GET", 200, time.Millisecond, "")
 	m.Request("", "", 404, time.Millisecond, "no trace")
+	m.Problem("not_found")
 	return m
 }
 

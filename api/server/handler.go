@@ -77,6 +77,8 @@ type Config struct {
 	// OnRequest, if set, is told of every request that was answered. route is the path of a route of the table, or "" for any
 	// other request. trace is its header traceparent, as it came. OnRequest must not block.
 	OnRequest func(route, method string, status int, took time.Duration, trace string)
+	// OnProblem, if set, is told the code of each error that was answered: of a request, or of one entry of a batch.
+	OnProblem func(code string)
 	// Tracer makes spans of requests that make tasks due (SPEC U2). Default: nobody does.
 	Tracer traced.Tracer
 }
@@ -294,11 +296,9 @@ func (h *handler) panicked(rec *recorder, r *http.Request, p any) {
 // tell tells OnRequest of a request. It does not tell apart methods that no route has, because a client could make up any
 // number of them.
 func (h *handler) tell(rec *recorder, r *http.Request, begun time.Time) {
-	route, method := "", r.Method
+	route, method := "", ""
 	if rec.route != nil {
-		route = rec.route.path
-	} else {
-		method = ""
+		route, method = rec.route.path, r.Method
 	}
 	h.config.OnRequest(route, method, rec.status, time.Since(begun), r.Header.Get(tracing.Header))
 }
@@ -349,21 +349,24 @@ func (h *handler) problem(w http.ResponseWriter, r *http.Request, err error) {
 // asError returns the *Error in err, complete. Any other error is internal: asError logs it, and the client does not see it.
 func (h *handler) asError(r *http.Request, err error) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
-		return typed(e)
+		return h.typed(e)
 	}
 	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
 		// The client has gone, or the server is stopping. What the request asked for may still happen.
-		return typed(api.NewError(api.CodeOutcomeUnknown, "the request was given up before its outcome was known"))
+		return h.typed(api.NewError(api.CodeOutcomeUnknown, "the request was given up before its outcome was known"))
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return typed(api.NewError(api.CodeOutcomeUnknown, "the request took too long; its outcome is not known"))
+		return h.typed(api.NewError(api.CodeOutcomeUnknown, "the request took too long; its outcome is not known"))
 	}
 	h.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
-	return typed(api.NewError(api.CodeInternal, "the request failed inside the server; its log says why"))
+	return h.typed(api.NewError(api.CodeInternal, "the request failed inside the server; its log says why"))
 }
 
 // typed is a copy of an error as it is answered: complete, and with its type.
-func typed(e *api.Error) *api.Error {
+func (h *handler) typed(e *api.Error) *api.Error {
+	if h.config.OnProblem != nil {
+		h.config.OnProblem(e.Code)
+	}
 	e = e.Complete()
 	e.Type = api.TypeOf(e.Code)
 	return e

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"mime/multipart"
 	"net"
 	"net/http"
@@ -170,6 +171,29 @@ func TestRequestsAreTold(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q\nwant %q", told, want)
+	}
+}
+
+// TestProblemsAreTold: OnProblem is told of every error that is answered, of those in the entries of a batch, too.
+func TestProblemsAreTold(t *testing.T) {
+	var mu sync.Mutex
+	told := map[string]int{}
+	s := newServer(t, server.Config{OnProblem: func(code string) {
+		mu.Lock()
+		defer mu.Unlock()
+		told[code]++
+	}})
+	s.do("POST", "/v1/tasks", `{"tasks":[{"behavior":"apitest.ok"},{"behavior":"none"},{"behavior":"none"},{"behavior":"b","params":1,"bad":2}]}`)
+	s.do("POST", "/v1/tasks:finish", `{"reports":[{"id":"no-such-task","token":1}]}`)
+	s.do("GET", "/v1/tasks/no-such-task", "")
+	s.do("GET", "/v1/nothing/here", "")
+	s.do("GET", "/taskstore/nothing", "")
+	s.http.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	want := map[string]int{"behavior_not_found": 2, "unknown_field": 1, "task_not_found": 1, "halt": 1, "not_found": 2}
+	if !maps.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
 	}
 }
 

@@ -114,7 +114,7 @@ func (h *handler) finishMany(w http.ResponseWriter, r *request) error {
 	}
 	for i := range results {
 		if e := results[i].Error; e != nil {
-			results[i].Error = typed(e)
+			results[i].Error = h.typed(e)
 			refused(h, r.Request, r.route, body.Reports[i].Namespace, e)
 		}
 	}

@@ -92,7 +92,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 			t.Items[i].Request.Minimal = minimal
 			requests, positions = append(requests, t.Items[i].Request), append(positions, i)
 		} else {
-			results[i].Error = typed(results[i].Error)
+			results[i].Error = h.typed(results[i].Error)
 		}
 	}
 	ctx, meta := r.call()
@@ -104,7 +104,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 		for i, at := range positions {
 			results[at] = answers[i]
 			if e := results[at].Error; e != nil {
-				results[at].Error = typed(e)
+				results[at].Error = h.typed(e)
 				refused(h, r.Request, r.route, t.Items[at].Request.Namespace, e)
 			}
 		}

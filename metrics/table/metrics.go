@@ -79,6 +79,7 @@ func nodes() []Metric {
 		{"taskrt_backup_last_new_bytes", Gauge, nil, false, "those of its bytes that were not in the target before"},
 		{"taskrt_backup_failures_total", Counter, nil, false, "runs of the scheduled backup that failed on this node, since its start"},
 		{"taskrt_http_requests_total", Counter, []string{"route", "method", "code"}, false, "requests. `route` as in `/openapi.json`; empty for what no route serves. `code` is 0 if there was no answer"},
+		{"taskrt_http_problems_total", Counter, []string{"code"}, false, "errors that were answered, to a request or for one entry of a batch, by their [code](errors.md)"},
 		{"taskrt_http_request_duration_seconds", Histogram, []string{"route"}, false, "time to answer requests, long polls and streams included: they last as long as the client wants"},
 		{"taskrt_build_info", Gauge, []string{"version", "revision", "goversion"}, false, "always 1; the labels say what `taskrt version` prints"},
 	}

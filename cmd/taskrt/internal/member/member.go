@@ -166,7 +166,7 @@ func (m *Member) Run(ctx context.Context) error {
 	served, ported, ran := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	config := server.Config{
 		Logger: m.log, Stopping: ctx, Door: pages.NewDoor(m.names...), Metrics: m.metrics, Cluster: m.Node.Store().Cluster,
-		OnRequest: m.metrics.Request, Members: m.Node.Membership(), Insight: m.Node.Insight(), Jobs: m.Node.Jobs(), Snapshots: m.Node.Snapshots(),
+		OnRequest: m.metrics.Request, OnProblem: m.metrics.Problem, Members: m.Node.Membership(), Insight: m.Node.Insight(), Jobs: m.Node.Jobs(), Snapshots: m.Node.Snapshots(),
 	}
 	if m.traces != nil {
 		config.Tracer = m.traces

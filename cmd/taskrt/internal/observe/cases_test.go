@@ -41,6 +41,9 @@ func alertCases() []alertCase {
 	requests := func(code, values string) series {
 		return series{`taskrt_http_requests_total{route="/v1/tasks", method="POST", code="` + code + `", ` + of + `}`: values}
 	}
+	problems := func(code, values string) series {
+		return series{`taskrt_http_problems_total{code="` + code + `", ` + of + `}`: values}
+	}
 	return []alertCase{
 		{"TaskrtNoLeader", "5m", three("taskrt_raft_ready", "0+0x9", "0+0x9", "0+0x9"), "cluster=c", "", three("taskrt_raft_ready", "0+0x9", "1+0x9", "0+0x9")},
 		{"TaskrtNoSpareNode", "9m", and(voters("3"), three("taskrt_raft_ready", "1+0x9", "1+0x9", "0+0x9")), "cluster=c", "2 nodes are ready.",
@@ -90,7 +93,8 @@ func alertCases() []alertCase {
 		{"TaskrtTooManyKept", "2h", three("taskrt_tasks_too_many_kept", "12+0x150", "12+0x150"), "cluster=c", "12 tasks.", three("taskrt_tasks_too_many_kept", "0+0x150")},
 
 		{"TaskrtRequestsFail", "20m", and(requests("200", "0+60x25"), requests("503", "0+20x25")), "cluster=c", "25% of all requests.", and(requests("200", "0+60x25"), requests("404", "0+20x25"))},
-		{"TaskrtOverloaded", "20m", requests("429", "0+120x25"), "cluster=c", "2.0 in a second.", requests("429", "0+6x25")},
+		{"TaskrtOverloaded", "20m", problems("rate_limited", "0+120x25"), "cluster=c", "2.0 in a second.", and(problems("overloaded", "0+6x25"), problems("quota_exceeded", "0+120x25"))},
+		{"TaskrtQuotaUsedUp", "30m", problems("quota_exceeded", "0+60x35"), "cluster=c", "1.0 in a second.", problems("overloaded", "0+60x35")},
 		{"TaskrtUnknownTokens", "40m", requests("401", "0+60x45"), "cluster=c", "1.0 in a second.", requests("401", "0+6x45")},
 		{"TaskrtConnectionsDropped", "20m", series{`taskrt_http_connections_dropped_total{reason="idle", ` + of + `}`: "0+30x25"}, "cluster=c instance=n1", "0.5 in a second.",
 			series{`taskrt_http_connections_dropped_total{reason="idle", ` + of + `}`: "30+0x25"}},

@@ -36,6 +36,8 @@ func overview() *Dashboard {
 	l.row("What do clients see?")
 	l.add(lines("Requests", "By their status, in a second; 0 is no answer.", "reqps",
 		query{Expr: `sum by (code) (rate(taskrt_http_requests_total{` + ofCluster + `}[$__rate_interval]))`, Legend: "{{code}}"}))
+	l.add(lines("Refusals and errors", "Of requests and of entries of batches, by their code, in a second.", "reqps",
+		query{Expr: `sum by (code) (rate(taskrt_http_problems_total{` + ofCluster + `}[$__rate_interval]))`, Legend: "{{code}}"}))
 	l.add(lines("Time of a submit", "`POST /v1/tasks`, with those that wait for their task.", "s",
 		query{Expr: quantile("0.5", "taskrt_http_request_duration_seconds", ofCluster+`, route="/v1/tasks"`), Legend: "p50"},
 		query{Expr: quantile("0.99", "taskrt_http_request_duration_seconds", ofCluster+`, route="/v1/tasks"`), Legend: "p99", Exemplar: true}))

@@ -124,8 +124,10 @@ func clientRules() []Rule {
 	return []Rule{
 		{"TaskrtRequestsFail", Warning, `sum by (cluster) (rate(taskrt_http_requests_total{code=~"5.."}[5m])) / sum by (cluster) (rate(taskrt_http_requests_total[5m])) > 0.05`, "10m",
 			"Nodes fail to answer requests", "{{ $value | humanizePercentage }} of all requests.", "Requests fail"},
-		{"TaskrtOverloaded", Warning, `sum by (cluster) (rate(taskrt_http_requests_total{code="429"}[5m])) > 1`, "10m",
-			"Requests are refused because there are too many: of all clients, of a token, or for a quota", "{{ $value | printf \"%.1f\" }} in a second.", "Too much waits"},
+		{"TaskrtOverloaded", Warning, `sum by (cluster) (rate(taskrt_http_problems_total{code=~"overloaded|rate_limited|keys_exhausted"}[5m])) > 1`, "10m",
+			"Requests are refused because there are too many, of all clients or of a token", "{{ $value | printf \"%.1f\" }} in a second.", "Too much waits"},
+		{"TaskrtQuotaUsedUp", Warning, `sum by (cluster) (rate(taskrt_http_problems_total{code="quota_exceeded"}[15m])) > 0.01`, "10m",
+			"Work is refused because a namespace has used up a quota", "{{ $value | printf \"%.1f\" }} in a second.", "Too much waits"},
 		{"TaskrtUnknownTokens", Info, `sum by (cluster) (rate(taskrt_http_requests_total{code="401"}[15m])) > 0.2`, "15m",
 			"Somebody goes on asking without a token that holds", "{{ $value | printf \"%.1f\" }} in a second.", "A request is refused"},
 		{"TaskrtConnectionsDropped", Warning, `sum by (cluster, instance) (rate(taskrt_http_connections_dropped_total[5m])) > 0`, "10m",
