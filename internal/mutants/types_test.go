@@ -29,7 +29,7 @@ func TestEntriesCompile(t *testing.T) {
 	next := make(chan mutant)
 	for range runtime.GOMAXPROCS(0) {
 		fset := token.NewFileSet()
-		c := checker{fset, importer.ForCompiler(fset, "gc", lookup)}
+		c := checker{fset, importer.ForCompiler(fset, "gc", lookup), map[string]*ast.File{}}
 		group.Go(func() {
 			for m := range next {
 				if err := c.check(srcs, pkgs, m); err != nil {
@@ -100,6 +100,7 @@ func listPackages(t *testing.T) map[string]listed {
 type checker struct {
 	fset    *token.FileSet
 	imports types.Importer
+	parsed  map[string]*ast.File // without bodies
 }
 
 // check type-checks the file that m changes beside the declarations of its package's other files.
@@ -115,16 +116,12 @@ func (c checker) check(srcs *sources, pkgs map[string]listed, m mutant) error {
 	var files []*ast.File
 	for _, name := range pkg.GoFiles {
 		name = filepath.Join(m.Dir, name)
-		var src any
+		f, err := c.declarations(name)
 		if name == file {
-			src = text
+			f, err = parser.ParseFile(c.fset, name, text, parser.SkipObjectResolution)
 		}
-		f, err := parser.ParseFile(c.fset, name, src, parser.SkipObjectResolution)
 		if err != nil {
 			return err
-		}
-		if name != file {
-			withoutBodies(f)
 		}
 		files = append(files, f)
 	}
@@ -137,6 +134,20 @@ func (c checker) check(srcs *sources, pkgs map[string]listed, m mutant) error {
 	}}
 	_, _ = config.Check(pkg.ImportPath, c.fset, files, nil) // Error has heard
 	return first
+}
+
+// declarations returns a file without the bodies of its functions.
+func (c checker) declarations(name string) (*ast.File, error) {
+	if f := c.parsed[name]; f != nil {
+		return f, nil
+	}
+	f, err := parser.ParseFile(c.fset, name, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	withoutBodies(f)
+	c.parsed[name] = f
+	return f, nil
 }
 
 // withoutBodies leaves of each function what others need to know of it. Its imports look unused then.
