@@ -108,7 +108,7 @@ func scriptParams(t *testing.T, dir string) testscript.Params {
 			}
 			return false, errors.New("unknown condition " + name)
 		},
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"start": start, "end": end, "exits": exits},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"start": start, "end": end, "exits": exits, "longer": longer},
 		RequireExplicitExec: true,
 	}
 }
@@ -169,6 +169,23 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// longer runs a measurement for a short time, and for a longer one where the machine is too busy for anything to be answered in it.
+func longer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: longer taskrt bench ARG…")
+	}
+	for _, d := range []string{"600ms", "5s", "30s"} {
+		err := ts.Exec(args[0], append(args[1:len(args):len(args)], "--for", d)...)
+		if err == nil {
+			return
+		}
+		if !strings.Contains(ts.ReadFile("stderr"), "make it longer") {
+			ts.Fatalf("%v", err)
+		}
+	}
+	ts.Fatalf("nothing is answered in half a minute")
 }
 
 // daemon is a taskrt process in the background.
