@@ -171,7 +171,8 @@ func eachPreset(t *testing.T, c Config) {
 					t.Errorf("told %d of %d: %s", done, total, what)
 				}
 			}
-			r, err := Run(t.Context(), preset, c)
+			measured := func(f *Figure) bool { return f.Median > 0 || f.Median == 0 && slices.Contains(mayBeZero, f.Name) }
+			r, err := longer(t.Context(), preset, c, measured)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +181,7 @@ func eachPreset(t *testing.T, c Config) {
 				var names []string
 				for _, f := range row.Figures {
 					names = append(names, f.Name)
-					if len(f.Runs) != 1 || f.Median < 0 || f.Median == 0 && !slices.Contains(mayBeZero, f.Name) {
+					if len(f.Runs) != 1 || !measured(&f) {
 						t.Errorf("%s: %+v", row.Name, f)
 					}
 				}
@@ -193,6 +194,23 @@ func eachPreset(t *testing.T, c Config) {
 	}
 }
 
+// longer is Run, and where the machine is too busy for anything to be measured in the time, again for longer.
+func longer(ctx context.Context, preset string, c Config, measured func(*Figure) bool) (*Report, error) {
+	for {
+		r, err := Run(ctx, preset, c)
+		enough := !errors.Is(err, errTooShort)
+		for i := 0; err == nil && i < len(r.Rows); i++ {
+			for k := range r.Rows[i].Figures {
+				enough = enough && measured(&r.Rows[i].Figures[k])
+			}
+		}
+		if enough || c.For > 20*time.Second {
+			return r, err
+		}
+		c.For *= 4
+	}
+}
+
 // ofSomebodyElse measures a cluster that runs already.
 func ofSomebodyElse(t *testing.T, c Config) {
 	cl, err := startCluster(t.Context(), Config{Binary: c.Binary, Slots: 2}, false)
@@ -201,7 +219,7 @@ func ofSomebodyElse(t *testing.T, c Config) {
 	}
 	defer cl.stop()
 	c.URLs = cl.URLs()
-	if _, err := Run(t.Context(), "e2e", c); err != nil {
+	if _, err := longer(t.Context(), "e2e", c, func(*Figure) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	b := &bed{Config: c}
@@ -220,7 +238,7 @@ func ofSomebodyElse(t *testing.T, c Config) {
 			left += ns.Status
 		}
 	}
-	if left != "PURGING" {
+	if left == "" || strings.ReplaceAll(left, "PURGING", "") != "" {
 		t.Errorf("namespaces that are left: %q", left)
 	}
 	for _, preset := range []string{"failover", "memory", "workers", "restart", "cold", "idle"} {

@@ -104,7 +104,7 @@ func (l *Loop) Run(ctx context.Context) (*Measured, error) {
 		m.Took = time.Since(begin)
 	}
 	if m.Calls == 0 {
-		return nil, errors.New("nothing was answered in the time: make it longer")
+		return nil, errTooShort
 	}
 	return m, nil
 }
@@ -128,3 +128,6 @@ func (s *sample) add(v string) {
 		s.kept[i] = v
 	}
 }
+
+// errTooShort says that a measurement was over before anything was answered.
+var errTooShort = errors.New("nothing was answered in the time: make it longer")
