@@ -29,18 +29,14 @@ func TestStrangersAtTheDoor(t *testing.T) {
 	c.push("wordcount")
 	load := startLoad(t, c)
 	load.progress()
-	check := c.undisturbed()
-	at := c.leader()
-	leader := c.nodes[at]
-	before := leader.resident("VmRSS:")
+	var before []int
+	for _, p := range c.nodes {
+		before = append(before, p.resident("VmRSS:"))
+	}
 	hello := clientHello(t)
 	few := func(i int) string { return fmt.Sprintf("127.9.0.%d", i%4+1) }
 	many := func(i int) string { return fmt.Sprintf("127.8.%d.%d", i/250%250, i%250+1) }
-	for _, kind := range []struct {
-		name string
-		from func(int) string
-		say  func(net.Conn) net.Conn
-	}{
+	for _, kind := range []strangers{
 		{"silent", few, func(c net.Conn) net.Conn { return c }},
 		{"half a handshake", few, func(c net.Conn) net.Conn { return saying(c, hello[:len(hello)/2]) }},
 		{"a handshake without an end", few, func(c net.Conn) net.Conn { return saying(c, hello) }},
@@ -50,53 +46,69 @@ func TestStrangersAtTheDoor(t *testing.T) {
 			return saying(safe, []byte("GET /v1/tasks HTTP/1.1\r\nHost: local"))
 		}},
 	} {
-		had, late := c.dropped(at), time.After(20*time.Second)
-		var conns []net.Conn
-		more := func(n int) {
-			for range n {
-				d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(kind.from(len(conns)))}, Timeout: patience}
-				conn, err := d.DialContext(t.Context(), "tcp", leader.http)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_ = conn.SetDeadline(time.Now().Add(patience))
-				conns = append(conns, kind.say(conn))
-			}
-		}
-		for range 8 { // who comes meanwhile is through before 1,024 more have come
-			more(250)
-			load.progress()
-		}
-		c.eventually("too many are closed", func() bool {
-			select {
-			case <-late: // on a slow machine the first ones end by time, before there are too many
-				return true
-			default:
-			}
-			if c.dropped(at) > had {
-				return true
-			}
-			if len(conns) < 10_000 {
-				more(500)
-			}
-			return false
-		})
-		load.progress()
-		t.Logf("%s: %d closed, resident at most %d MiB", kind.name, c.dropped(at)-had, leader.resident("VmHWM:"))
-		for _, conn := range conns {
-			conn.Close()
-		}
+		c.tries(kind.name, func(int) string { return c.crowd(load, kind) })
 	}
 	load.progress()
 	load.stop()
-	check()
 	load.allDone()
-	if after := leader.resident("VmHWM:"); after > before+strangersMayTakeMiB {
-		t.Errorf("resident: %d MiB before, at most %d MiB", before, after)
+	for i, p := range c.nodes {
+		if after := p.resident("VmHWM:"); after > before[i]+strangersMayTakeMiB {
+			t.Errorf("%s, resident: %d MiB before, at most %d MiB", p.id, before[i], after)
+		}
+		if c.dropped(i) > 0 && p.says("closed a connection to the port for clients") == 0 {
+			t.Errorf("%s logs nothing of it", p.id)
+		}
 	}
-	if c.dropped(at) > 0 && leader.says("closed a connection to the port for clients") == 0 {
-		t.Error("nothing is logged of it")
+}
+
+// strangers are connections to the port for clients.
+type strangers struct {
+	name string
+	from func(int) string        // address of the i-th
+	say  func(net.Conn) net.Conn // what each says
+}
+
+// crowd has strangers come to the leader until too many are closed, and says how the cluster was disturbed by it; "" if it was not.
+func (c *cluster) crowd(load *load, kind strangers) (disturbed string) {
+	c.t.Helper()
+	watch, at := c.watchLeader(), c.leader()
+	had, late := c.dropped(at), time.After(20*time.Second)
+	var conns []net.Conn
+	more := func(n int) {
+		for range n {
+			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(kind.from(len(conns)))}, Timeout: patience}
+			conn, err := d.DialContext(c.t.Context(), "tcp", c.nodes[at].http)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			_ = conn.SetDeadline(time.Now().Add(patience))
+			conns = append(conns, kind.say(conn))
+		}
 	}
+	for range 8 { // who comes meanwhile is through before 1,024 more have come
+		more(250)
+		load.progress()
+	}
+	c.eventually("too many are closed", func() bool {
+		select {
+		case <-late: // on a slow machine the first ones end by time, before there are too many
+			return true
+		default:
+		}
+		if c.dropped(at) > had {
+			return true
+		}
+		if len(conns) < 10_000 {
+			more(500)
+		}
+		return false
+	})
+	load.progress()
+	c.t.Logf("%s: %d closed, resident at most %d MiB", kind.name, c.dropped(at)-had, c.nodes[at].resident("VmHWM:"))
+	for _, conn := range conns {
+		conn.Close()
+	}
+	return watch()
 }
 
 // saying writes, unless the other end has hung up.
