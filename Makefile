@@ -37,13 +37,13 @@ packages-check: ## the packages in a clean Debian with systemd: over 0.1.0, relo
 	@packages/check-debian.sh
 
 bucket-check: ## backups in a bucket of a real server of S3 (versitygw, built once: a minute)
-	cd backup/target/bucket/gateway && $(GO) test -vet=off -count 1 -timeout 10m .
+	cd backup/target/bucket/gateway && $(GO) test -vet=off -count 1 -timeout 20m .
 
 openapi-check: ## a schema, and clients by ogen and openapi-typescript on a live cluster, hold the OpenAPI document to its word (needs npm)
-	cd api/internal/openapi/testdata/check && $(GO) test -vet=off -count 1 -timeout 10m .
+	cd api/internal/openapi/testdata/check && $(GO) test -vet=off -count 1 -timeout 20m .
 
 console-check: ## the web console in chromium, on real nodes: each page, by keyboard, light and dark, narrow and wide, axe (needs chromium)
-	cd console/testdata/check && $(GO) test -vet=off -count 1 -timeout 10m .
+	cd console/testdata/check && $(GO) test -vet=off -count 1 -timeout 20m .
 
 observe-check: ## Prometheus' promtool reads the rules and the scrapes of taskrt observe, and sees each alert fire and not fire (needs promtool)
 	TASKRT_PROMTOOL=1 $(GO) test $(LEAN) -count 1 -timeout 5m -run Promtool ./cmd/taskrt/internal/observe
@@ -52,7 +52,7 @@ demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 	$(GO) run ./internal/demo -taskrt bin/taskrt
 
 test: ## all tests
-	$(GO) test $(LEAN) -count 1 -timeout 15m ./... # -count 1: the cache does not know that real processes were built anew
+	$(GO) test $(LEAN) -count 1 -timeout 30m ./... # -count 1: the cache does not know that real processes were built anew
 	cd packages && $(GO) test -vet=off ./... # the image, and what is said to those who run containers; make image-check runs it
 	cd packages/containers && $(GO) test -vet=off ./...
 

@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds what a test waits for. It is reached only where something is broken.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // exe is the binary under test, work a directory of this run, browser the context of the browser.
 var (
