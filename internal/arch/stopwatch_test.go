@@ -16,6 +16,7 @@ var stopwatches = exceptions{
 	"extworker/cluster_test.go:cluster.Snooze":                       "the cluster lives in a bubble: when a run ended",
 	"extworker/cluster_test.go:cluster.finish":                       "the cluster lives in a bubble: when a run ended",
 	"internal/e2e/apart_test.go:cluster.watchLeader":                 "of a machine that stood still nothing is demanded",
+	"internal/e2e/apart_test.go:cluster.watchTurns":                  "of a machine that gave a node no CPU nothing is demanded",
 	"internal/e2e/hostile_test.go:TestHostileClients":                "only logged",
 	"internal/e2e/hostile_test.go:honest.submit":                     "how long it tries again",
 	"internal/e2e/import_test.go:TestLargeImport":                    "only logged",
