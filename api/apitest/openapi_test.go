@@ -64,6 +64,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		{"GET", "/v1/snapshot?without_blobs=true&rate=65536", ""}, {"GET", "/v1/snapshot?rate=1", ""}, {"GET", "/v1/snapshot/holds", ""}, {"POST", "/v1/snapshot/begin", ""},
 		{"GET", "/v1/failures?behavior=apitest.*&error=HANDLER_ERROR&limit=1", ""}, {"GET", "/v1/failures?limit=0", ""}, {"GET", "/v1/failures?namespace=gone", ""}, {"GET", "/v1/tasks/nobody/why", ""},
 		{"GET", "/v1/audit?limit=2&refused=true", ""}, {"GET", "/v1/audit?refused=maybe", ""},
+		{"GET", "/v1/stream", ""},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), x.method, url+x.path, strings.NewReader(x.body))
 		if err != nil {

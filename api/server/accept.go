@@ -24,7 +24,7 @@ func (h *handler) accept(w http.ResponseWriter, r *request) error {
 	}
 	release() // before the wait, which needs no body
 	if req.RequestID == "" {
-		req.RequestID = codec.RequestID(r.once.key)
+		req.RequestID = codec.RequestID(r.once.Key)
 	}
 	if err := req.Check(); err != nil {
 		return err

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"net/http"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
 	"github.com/taskrt/taskrt/api/server/location"
+	"github.com/taskrt/taskrt/api/server/paced"
 )
 
 // writeTimeout bounds how long a client may take to read an answer, or one element of a long one.
@@ -76,46 +76,11 @@ func answerList[T any](w http.ResponseWriter, meta *api.Meta, name string, eleme
 	return nil
 }
 
-// piece is how much of a list is gathered before it is written.
-const piece = 64 << 10
-
-// writeList writes {"name":[…]} in pieces: ten thousand tasks with large results are in memory once, as the state, and must not
-// be there a second time, as one text. after, if any, is `,"name":value` behind the list. An error means that the answer did
-// not go out as a whole.
+// writeList writes {"name":[…]}, with after behind the list. An error means that the answer did not go out as a whole.
 func writeList[T any](w http.ResponseWriter, meta *api.Meta, name string, elements iter.Seq[T], after []byte) (err error) {
 	setIndexHeader(w, meta)
 	head(w, codec.JSONMedia)
-	conn := http.NewResponseController(w)
-	codec.WithBuffer(func(b []byte) []byte {
-		b = append(append(append(b, `{"`...), name...), `":[`...)
-		begun, comma := false, false
-		for v := range elements {
-			if comma {
-				b = append(b, ',')
-			}
-			b, comma = codec.Append(b, v), true
-			if len(b) < piece {
-				continue
-			}
-			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-			if _, err = w.Write(b); err != nil {
-				return b
-			}
-			b, begun = b[:0], true
-		}
-		b = append(append(append(b, ']'), after...), "}\n"...)
-		if begun {
-			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-		} else {
-			w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-		}
-		_, err = w.Write(b)
-		return b
-	})
-	if err != nil {
-		return fmt.Errorf("write answer: %w", err)
-	}
-	return nil
+	return paced.WriteList(w, writeTimeout, name, elements, after)
 }
 
 func notNil[T any](s []T) []T {

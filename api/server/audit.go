@@ -7,6 +7,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/server/stream"
 )
 
 // showAudit is GET /v1/audit (SPEC A8).
@@ -24,7 +25,7 @@ func showAudit(h *handler, w http.ResponseWriter, r *request) error {
 	}
 	follow := codec.TakesEvents(r.Header.Values("Accept"))
 	if follow {
-		if err := lastEvent(r, &req.After, &req.HasAfter); err != nil {
+		if err := stream.LastEvent(r.Header, &req.After, &req.HasAfter); err != nil {
 			return err
 		}
 	}

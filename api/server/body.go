@@ -34,7 +34,7 @@ func (h *handler) readBody(w http.ResponseWriter, r *request, limit int64, timeo
 			release()
 			return nil, nil, err
 		}
-		r.once.holds(body)
+		r.once.Holds(body)
 		return body, release, nil
 	}
 	// The deadline stays, because net/http reads on, so that the client gets to see the answer.
@@ -107,7 +107,7 @@ func bodyNamespace(r *request, query, body string) (string, error) {
 	if err := api.CheckNamespace(&query); err != nil {
 		return "", err
 	}
-	r.once.namespace = query
+	r.once.Namespace = query
 	return query, nil
 }
 

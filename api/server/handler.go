@@ -27,7 +27,9 @@ import (
 	"github.com/taskrt/taskrt/api/jobs"
 	"github.com/taskrt/taskrt/api/membership"
 	"github.com/taskrt/taskrt/api/server/admission"
+	"github.com/taskrt/taskrt/api/server/keyed"
 	"github.com/taskrt/taskrt/api/server/pages"
+	"github.com/taskrt/taskrt/api/server/socket"
 	"github.com/taskrt/taskrt/api/server/traced"
 	"github.com/taskrt/taskrt/api/snapshot"
 	"github.com/taskrt/taskrt/api/tracing"
@@ -166,6 +168,10 @@ func (h *handler) methods(byMethod map[string]*route) http.Handler {
 			h.problem(w, r, api.NewError(api.CodeMethodNotAllowed, "%.20s is not possible here; use %s", r.Method, strings.Join(allow, " or ")))
 			return
 		}
+		if socket.Over(r.Context()) && !found.plain() {
+			h.problem(w, r, api.NewError(api.CodeBadRequest, "%s %s is not possible over a stream; use HTTP", found.method, found.path))
+			return
+		}
 		known, err := enter(h, w, r, found)
 		if err != nil {
 			h.problem(w, r, err)
@@ -192,7 +198,7 @@ type request struct {
 	*http.Request
 	route  *route
 	query  *query
-	once   keyed
+	once   keyed.Once
 	weight int // of a request that adds work and is under way; else 0
 }
 
@@ -200,8 +206,8 @@ type request struct {
 // The namespace and the body, which belong to the key, must be known before.
 func (r *request) call() (context.Context, *api.Meta) {
 	ctx, meta := api.WithMeta(r.Context())
-	if r.once.key != "" {
-		ctx = api.WithOnce(ctx, r.once.hashes(auth.PrincipalOf(ctx)))
+	if r.once.Key != "" {
+		ctx = api.WithOnce(ctx, r.once.Hashes(auth.PrincipalOf(ctx)))
 	}
 	return ctx, meta
 }

@@ -23,7 +23,7 @@ import (
 // of which roles ("a+b": both). It knows nothing of the table that the handler goes by.
 var rights = map[string]string{
 	"healthz": "open", "readyz": "open",
-	"openapi": "token", "getSelf": "token", "listNamespaces": "token",
+	"openapi": "token", "getSelf": "token", "stream": "token", "listNamespaces": "token",
 
 	"listTasks": "namespace read submit", "getTask": "namespace read submit", "taskLogs": "namespace read submit",
 	"listFailures": "namespace read", "whyTask": "namespace read submit",

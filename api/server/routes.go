@@ -97,7 +97,7 @@ var noContent = success{status: http.StatusNoContent, doc: "Done."}
 
 // routes returns the whole table. To add a route, add a line to one of the lists, or add a list.
 func routes() []route {
-	return slices.Concat(taskRoutes(), reportRoutes(), moduleRoutes(), behaviorRoutes(), clusterRoutes(), memberRoutes(), snapshotRoutes(), operationRoutes(), blobRoutes(), namespaceRoutes(), maintenanceRoutes(), storeRoutes(), watchRoutes(), insightRoutes(), jobRoutes(), accessRoutes(), signInRoutes())
+	return slices.Concat(taskRoutes(), reportRoutes(), moduleRoutes(), behaviorRoutes(), clusterRoutes(), memberRoutes(), snapshotRoutes(), operationRoutes(), blobRoutes(), namespaceRoutes(), maintenanceRoutes(), storeRoutes(), watchRoutes(), insightRoutes(), jobRoutes(), accessRoutes(), signInRoutes(), streamRoutes())
 }
 
 // Parameters that many routes have.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/server/lobby"
+	"github.com/taskrt/taskrt/api/server/socket"
 )
 
 // These are timeouts and limits of a connection, so that no client can hold a connection, or its memory, by being slow
@@ -26,7 +27,8 @@ const (
 // is also Config.Stopping, as it should be: their clients ask another node. Serve closes ln, and returns nil after a clean end. Connections are bounded by a
 // lobby: by ln, if it is one.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger) error {
-	requests := context.WithoutCancel(ctx)
+	streams := socket.NewGroup()
+	requests := streams.In(context.WithoutCancel(ctx))
 	bounded, ok := ln.(*lobby.Lobby)
 	if !ok {
 		bounded = lobby.New(ln, lobby.Config{Log: log})
@@ -51,6 +53,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	err := s.Shutdown(grace)
+	streams.Stop(grace)
 	if err != nil {
 		err = s.Close()
 	}

@@ -49,7 +49,7 @@ func (h *handler) submit(w http.ResponseWriter, r *request) error {
 	if err := codec.TakeNamespace(&t.One, ns); err != nil {
 		return err
 	}
-	r.once.namespace = cmp.Or(t.One.Namespace, api.DefaultNamespace)
+	r.once.Namespace = cmp.Or(t.One.Namespace, api.DefaultNamespace)
 	ctx, meta := r.call()
 	t.One.Minimal = wait == 0 && codec.PrefersMinimal(r.Header)
 	reply, err := h.service.Submit(ctx, t.One)

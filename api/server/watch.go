@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
@@ -48,27 +47,13 @@ func (h *handler) events(w http.ResponseWriter, r *request) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	if err := lastEvent(r, &req.After, &req.HasAfter); err != nil {
+	if err := stream.LastEvent(r.Header, &req.After, &req.HasAfter); err != nil {
 		return err
 	}
 	if err := req.Check(); err != nil {
 		return err
 	}
 	return streamTo(h, w, r, req.After, func(ctx context.Context) (api.EventStream, error) { return h.service.Events(ctx, req) })
-}
-
-// lastEvent reads after which event a stream goes on. Without the header nothing changes.
-func lastEvent(r *request, after *uint64, has *bool) error {
-	last := r.Header.Get(codec.LastEventID)
-	if last == "" {
-		return nil
-	}
-	n, err := strconv.ParseUint(last, 10, 63)
-	if err != nil {
-		return api.FieldError(api.CodeInvalidField, codec.LastEventID, "must be a whole number: the id of an event")
-	}
-	*after, *has = n, true
-	return nil
 }
 
 // streamTo answers with a stream, which goes on after an event.

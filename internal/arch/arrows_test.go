@@ -51,10 +51,13 @@ var arrows = map[string][]string{
 	"api/client":          {"api", "api/auth", "api/client/internal/events", "api/client/internal/pipeline", "api/internal/codec", "api/membership", "api/snapshot", "api/insight", "api/jobs", "api/tracing"},
 	"api/internal/codec":  {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":   {},
-	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean", "api/insight", "api/jobs", "api/server/traced", "api/tracing"},
+	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean", "api/insight", "api/jobs", "api/server/traced", "api/tracing", "api/server/keyed", "api/server/socket", "api/stream"},
 	"api/server/location": {"api", "api/auth", "api/internal/codec", "api/jobs"},
 	"api/server/stream":   {"api", "api/internal/codec"},
-	"api/server/paced":    {},
+	"api/server/socket":   {"api", "api/internal/codec", "api/server/paced", "api/stream", "api/tracing"},
+	"api/server/keyed":    {"api", "api/auth"},
+	"api/stream":          {"api", "api/internal/codec"},
+	"api/server/paced":    {"api/internal/codec"},
 	"api/server/pages":    {"api"},
 	"api/server/lobby":    {"internal/mux"},
 
@@ -175,7 +178,7 @@ var arrows = map[string][]string{
 
 	// Tests only; see testOnly.
 	"abi/abitest":          {"abi", "runtime"},
-	"api/apitest":          {"api", "api/children", "api/client", "api/server", "blob", "node/accept", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "task/access", "worker", "internal/memnet", "internal/mux", "node/query", "api/cursor", "api/insight", "node/insight", "api/jobs", "node/bulk", "api/tracing"},
+	"api/apitest":          {"api", "api/children", "api/client", "api/server", "blob", "node/accept", "node/audit", "node/files", "node/lead", "node/logs", "node/maintain", "node/maintain/native", "node/service", "node/wait", "node/watch", "raftstore", "runtime", "task", "task/access", "worker", "internal/memnet", "internal/mux", "node/query", "api/cursor", "api/insight", "node/insight", "api/jobs", "node/bulk", "api/tracing", "api/internal/codec", "api/stream"},
 	"internal/arch":        {},
 	"internal/clustertest": {"..."},
 	"internal/built":       {},
@@ -251,7 +254,7 @@ var arrows = map[string][]string{
 	"api/jobs":                       {"api"},
 	"node/bulk":                      {"api", "api/jobs", "internal/idle", "task", "task/access", "task/jobs", "task/match", "node/query"},
 	"node/insight":                   {"api", "api/insight", "node/query", "task", "node/lead", "task/hurdle", "task/match"},
-	"api/server/session":             {"api", "api/auth"},
+	"api/server/session":             {"api", "api/auth", "api/stream"},
 	"console":                        {"api/server/pages", "api/server/session", "internal/webfile", "api/auth"},
 	"cmd/taskrt/internal/follow":     {"api", "api/client", "cmd/taskrt/internal/show", "internal/idle", "internal/terminal"},
 	"cmd/taskrt/internal/upkeep":     {"api", "cmd/taskrt/internal/cmdline", "node/maintain", "task"},
@@ -285,7 +288,9 @@ var testOnly = []string{
 // package without a line may import none.
 var thirdParty = map[string][]string{
 	"api/server":               {"golang.org/x/sync", "github.com/google/jsonschema-go"},
-	"api/apitest":              {"github.com/santhosh-tekuri/jsonschema/v6"},
+	"api/server/socket":        {"golang.org/x/sync", "github.com/coder/websocket"},
+	"api/stream":               {"github.com/fxamacker/cbor/v2"},
+	"api/apitest":              {"github.com/santhosh-tekuri/jsonschema/v6", "github.com/coder/websocket", "github.com/fxamacker/cbor/v2"},
 	"backup":                   {"github.com/klauspost/compress"},
 	"blob":                     {"golang.org/x/sync"},
 	"api/server/lobby":         {"golang.org/x/sys"},

@@ -27,7 +27,7 @@ var areas = []struct{ prefix, suffix, tag string }{
 	{"/v1/namespaces", "", "namespaces"},
 	{"/v1/tokens", "", "access"}, {"/v1/audit", "", "access"}, {"/v1/self", "", "access"}, {"/v1/sign-in", "", "access"}, {"/v1/issuers", "", "access"},
 	{"/v1/maintenance", "", "maintenance"}, {"/v1/snapshot", "", "maintenance"},
-	{"/v1/cluster", "", "cluster"}, {"/v1/workers", "", "cluster"}, {"/healthz", "", "cluster"}, {"/readyz", "", "cluster"},
+	{"/v1/stream", "", "tasks"}, {"/v1/cluster", "", "cluster"}, {"/v1/workers", "", "cluster"}, {"/healthz", "", "cluster"}, {"/readyz", "", "cluster"},
 	{"/metrics", "", "cluster"}, {"/openapi.json", "", "cluster"},
 	{"/taskstore/", "", "taskstore"},
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
+	"github.com/taskrt/taskrt/api/stream"
 )
 
 // Path is where one signs in (POST) and out (DELETE). It is directly below the root: a cookie without a Path is for the folder of the request
@@ -50,9 +51,10 @@ type request struct {
 }
 
 // Admit returns the request as if it carried the token that its cookie holds. A request that carries a token, or lacks the Header, stays as
-// it is: such a cookie counts for nothing.
+// it is: such a cookie counts for nothing. The handshake of a stream (SPEC H5) cannot have the Header, because browsers send none that a page
+// names. It has the Origin of its page instead, which package pages compares with the server's own: without one the cookie counts for nothing.
 func (d *Desk) Admit(r *http.Request) *http.Request {
-	if len(r.Header["Authorization"]) > 0 || r.Header.Get(Header) == "" {
+	if len(r.Header["Authorization"]) > 0 || r.Header.Get(Header) == "" && !ofPage(r) {
 		return r
 	}
 	c, err := r.Cookie(d.name())
@@ -65,6 +67,11 @@ func (d *Desk) Admit(r *http.Request) *http.Request {
 	admitted.Header.Del("Cookie")
 	admitted.Header.Set("Authorization", "Bearer "+c.Value)
 	return admitted
+}
+
+// ofPage reports whether a request begins a stream for a page that says its origin.
+func ofPage(r *http.Request) bool {
+	return r.URL.Path == stream.Path && len(r.Header["Origin"]) == 1 && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
 // name is the name of the cookie. Cookies do not tell ports apart, so that of another cluster on the same host must have another name.

@@ -181,3 +181,29 @@ func TestByIssuer(t *testing.T) {
 		t.Errorf("an address that asks too often: %d", w.Code)
 	}
 }
+
+// TestCookieOfAStream: the handshake of a stream has the cookie count without the header, which pages cannot send, if it says the origin of its page (SPEC A6, H5).
+func TestCookieOfAStream(t *testing.T) {
+	d := desk("c-1")
+	cookie := post(d, `{"token":"`+token+`"}`, true).Result().Cookies()[0]
+	for _, x := range []struct {
+		path, origin, upgrade string
+		counts                bool
+	}{
+		{"/v1/stream", "https://n1", "websocket", true},
+		{"/v1/stream", "", "websocket", false},
+		{"/v1/stream", "https://n1", "", false},
+		{"/v1/tasks", "https://n1", "websocket", false},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "https://n1"+x.path, http.NoBody)
+		r.AddCookie(cookie)
+		for name, value := range map[string]string{"Origin": x.origin, "Upgrade": x.upgrade} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		if got := d.Admit(r).Header.Get("Authorization"); (got == "Bearer "+token) != x.counts {
+			t.Errorf("%+v: %q", x, got)
+		}
+	}
+}

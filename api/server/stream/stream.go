@@ -120,3 +120,17 @@ func (e *writer) flush() error {
 	}
 	return e.conn.Flush()
 }
+
+// LastEvent reads after which event a stream goes on. Without the header nothing changes.
+func LastEvent(h http.Header, after *uint64, has *bool) error {
+	last := h.Get(codec.LastEventID)
+	if last == "" {
+		return nil
+	}
+	n, err := strconv.ParseUint(last, 10, 63)
+	if err != nil {
+		return api.FieldError(api.CodeInvalidField, codec.LastEventID, "must be a whole number: the id of an event")
+	}
+	*after, *has = n, true
+	return nil
+}

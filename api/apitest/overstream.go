@@ -1,0 +1,198 @@
+package apitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/stream"
+)
+
+// Stream is the other end of a stream (SPEC H5), written by its description. As a RoundTripper it carries the requests of a client of HTTP, except
+// those that a stream does not take, which go by HTTP.
+type Stream struct {
+	t        testing.TB
+	ws       *websocket.Conn
+	form     stream.Form
+	Streamed atomic.Int64 // requests that went over the stream
+	Plain    atomic.Int64 // requests that did not
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[uint64]chan stream.Answer
+	ended   error
+	done    chan struct{}
+}
+
+// DialStream begins a stream at a server, by a client of HTTP; nil: by the usual one. It ends with the test.
+func DialStream(t testing.TB, by *http.Client, url string, form stream.Form, header http.Header) *Stream {
+	t.Helper()
+	options := &websocket.DialOptions{HTTPClient: by, Subprotocols: []string{form.Subprotocol()}, HTTPHeader: header}
+	ws, res, err := websocket.Dial(t.Context(), url+stream.Path, options) //nolint:bodyclose // the library has closed it
+	if err != nil {
+		t.Fatalf("dial: %v, %+v", err, res)
+	}
+	ws.SetReadLimit(-1)
+	s := &Stream{t: t, ws: ws, form: form, waiting: map[uint64]chan stream.Answer{}, done: make(chan struct{})}
+	go s.read()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Close ends the stream.
+func (s *Stream) Close() {
+	_ = s.ws.CloseNow()
+	<-s.done
+}
+
+// Ended returns when the server has ended the stream, and how.
+func (s *Stream) Ended() error {
+	<-s.done
+	return s.ended
+}
+
+func (s *Stream) read() {
+	defer close(s.done)
+	for {
+		_, text, err := s.ws.Read(context.Background())
+		s.mu.Lock()
+		if err != nil {
+			s.ended = err
+			for _, c := range s.waiting {
+				close(c)
+			}
+			s.waiting = nil
+			s.mu.Unlock()
+			return
+		}
+		var m stream.Answers
+		if s.form.Binary() {
+			err = cbor.Unmarshal(text, &m)
+		} else {
+			err = json.Unmarshal(text, &m)
+		}
+		if err != nil {
+			s.t.Errorf("a message of the server: %v", err)
+		}
+		for _, a := range m.Answers {
+			c := s.waiting[a.N]
+			if c == nil {
+				s.t.Errorf("nobody asked for %d", a.N)
+				continue
+			}
+			delete(s.waiting, a.N)
+			c <- a
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Send sends requests as one message, and returns where their answers come: nothing comes if the stream ends before. It numbers them.
+func (s *Stream) Send(requests ...stream.Request) ([]<-chan stream.Answer, error) {
+	s.mu.Lock()
+	answers := make([]<-chan stream.Answer, len(requests))
+	for i := range requests {
+		if requests[i].Cancel {
+			continue
+		}
+		s.last++
+		requests[i].N = s.last
+		c := make(chan stream.Answer, 1)
+		answers[i] = c
+		if s.waiting == nil {
+			close(c)
+			continue
+		}
+		s.waiting[s.last] = c
+	}
+	s.mu.Unlock()
+	var text []byte
+	var err error
+	kind := websocket.MessageText
+	if s.form.Binary() {
+		kind = websocket.MessageBinary
+		text, err = cbor.Marshal(stream.Requests{Requests: requests})
+	} else {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false) // bodies stay as they are
+		err = e.Encode(stream.Requests{Requests: requests})
+		text = b.Bytes()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answers, s.ws.Write(context.Background(), kind, text)
+}
+
+// Raw sends a text as a message.
+func (s *Stream) Raw(text string) error {
+	return s.ws.Write(context.Background(), websocket.MessageText, []byte(text))
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *Stream) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		_ = r.Body.Close()
+	}
+	media := r.Header.Get("Content-Type")
+	// JSON that is not valid cannot stand in a message of JSON. HTTP shows what is said of it.
+	if !strings.HasPrefix(r.URL.Path, "/v1/") || media != "" && media != codec.JSONMedia || len(body) > 0 && !json.Valid(body) {
+		return s.byHTTP(r, body)
+	}
+	q := stream.Request{Method: r.Method, Path: r.URL.RequestURI(), Key: r.Header.Get(api.KeyHeader), Prefer: r.Header.Get(codec.PreferHeader), Trace: r.Header.Get("traceparent"), Body: body}
+	answers, err := s.Send(q)
+	if err != nil {
+		return nil, err
+	}
+	var a stream.Answer
+	var ok bool
+	select {
+	case a, ok = <-answers[0]:
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	if !ok {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if a.Status == http.StatusBadRequest && bytes.Contains(a.Body, []byte("is not possible over a stream")) {
+		return s.byHTTP(r, body)
+	}
+	s.Streamed.Add(1)
+	h := http.Header{"Content-Type": {codec.JSONMedia}}
+	if a.Status >= http.StatusBadRequest {
+		h.Set("Content-Type", codec.ProblemMedia)
+	}
+	if a.Index > 0 {
+		h.Set(codec.IndexHeader, strconv.FormatUint(a.Index, 10))
+	}
+	return &http.Response{
+		StatusCode: a.Status, Status: http.StatusText(a.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h,
+		Body: io.NopCloser(bytes.NewReader(a.Body)), ContentLength: int64(len(a.Body)), Request: r,
+	}, nil
+}
+
+func (s *Stream) byHTTP(r *http.Request, body []byte) (*http.Response, error) {
+	s.Plain.Add(1)
+	again := r.Clone(r.Context())
+	again.Body = io.NopCloser(bytes.NewReader(body))
+	again.ContentLength = int64(len(body))
+	return http.DefaultTransport.RoundTrip(again)
+}

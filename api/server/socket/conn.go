@@ -1,0 +1,272 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	"github.com/coder/websocket"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/stream"
+)
+
+// batch is how many bytes of answers go into one message, if there is more than one.
+const batch = 64 << 10
+
+// errClosed says that nothing is begun any more.
+var errClosed = errors.New("socket: the stream is closed")
+
+// conn is one stream. A goroutine reads messages, one writes answers, one pings, and each request under way has one.
+type conn struct {
+	config   Config
+	ws       *websocket.Conn
+	form     stream.Form
+	template *http.Request // the handshake: what all requests have from it
+	ctx      context.Context
+	cancel   func()        // ends the connection at once
+	large    chan struct{} // has an item while a request has an answer of more than small bytes
+	requests sync.WaitGroup
+
+	mu       sync.Mutex
+	changed  sync.Cond
+	underWay int                           // requests whose answers have not been written
+	running  map[uint64]context.CancelFunc // those that have no answer, by their numbers
+	ready    []*answer                     // to be written
+	turns    int                           // how often something of a message has come
+	away     bool                          // the reader is not waiting for a message
+	draining bool                          // new requests are refused
+	closed   bool                          // nothing is begun any more
+}
+
+func newConn(r *http.Request, ws *websocket.Conn, form stream.Form, config Config) *conn {
+	ctx, cancel := context.WithCancel(r.Context())
+	c := &conn{
+		config: config, ws: ws, form: form, template: templateOf(r), ctx: ctx,
+		large: make(chan struct{}, 1), running: map[uint64]context.CancelFunc{},
+	}
+	c.changed.L = &c.mu
+	c.cancel = func() {
+		cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.closed = true
+		c.changed.Broadcast()
+	}
+	return c
+}
+
+// serve returns when the connection has ended and nothing of it runs.
+func (c *conn) serve() {
+	var own sync.WaitGroup
+	own.Go(c.write)
+	own.Go(c.ping)
+	own.Go(func() {
+		select {
+		case <-c.config.Stopping.Done():
+			c.drain()
+		case <-c.ctx.Done():
+		}
+	})
+	var why closing
+	if err := c.read(); errors.As(err, &why) {
+		_ = c.ws.Close(why.code, why.reason)
+	} else if err == nil {
+		<-c.ctx.Done() // drain ends it
+	}
+	c.cancel()
+	_ = c.ws.CloseNow()
+	c.requests.Wait()
+	own.Wait()
+}
+
+// waitForRoom returns when another request may get under way; false: nothing is begun any more. Meanwhile nothing is read: a client that
+// sends more than it takes answers waits in its own writes.
+func (c *conn) waitForRoom() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.underWay >= stream.MaxUnderWay && !c.closed {
+		c.away = true
+		c.changed.Wait()
+	}
+	c.away = false
+	return !c.closed
+}
+
+// arrived notes that a message has begun.
+func (c *conn) arrived() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turns++
+	c.away = true
+}
+
+// heard returns how often something has come, and whether the reader waits for a message.
+func (c *conn) heard() (turns int, listening bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.turns, !c.away
+}
+
+// begin lets a request get under way.
+func (c *conn) begin(q *stream.Request) error {
+	if q.Cancel {
+		return c.giveUp(q)
+	}
+	if !c.waitForRoom() {
+		return errClosed
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		cancel()
+		return errClosed
+	}
+	if c.running[q.N] != nil {
+		cancel()
+		return closing{websocket.StatusPolicyViolation, "a request with this number is under way"}
+	}
+	c.running[q.N] = cancel
+	c.underWay++
+	draining := c.draining
+	c.requests.Go(func() { c.answer(ctx, q, draining) })
+	return nil
+}
+
+// giveUp ends a request that nobody waits for any more. It gets its answer all the same: the request may have been done.
+func (c *conn) giveUp(q *stream.Request) error {
+	if q.Method != "" || q.Path != "" || q.Body != nil || q.Key != "" || q.Prefer != "" || q.Trace != "" {
+		return closing{websocket.StatusPolicyViolation, "a request with cancel says nothing else but its number"}
+	}
+	c.mu.Lock()
+	cancel := c.running[q.N]
+	c.mu.Unlock()
+	if cancel != nil { // else its answer is on its way
+		cancel()
+	}
+	return nil
+}
+
+// answer lets the handler answer a request.
+func (c *conn) answer(ctx context.Context, q *stream.Request, draining bool) {
+	a := &answer{conn: c, n: q.N, ctx: ctx, header: http.Header{}}
+	defer a.finish()
+	r, err := c.request(ctx, q)
+	if err == nil && draining {
+		err = api.NewError(api.CodeNotReady, "this node is stopping")
+	}
+	if err != nil {
+		c.config.Budget.Release(int64(len(q.Body)))
+		c.config.Problem(a, c.template.WithContext(ctx), err)
+		return
+	}
+	defer r.Body.Close()
+	defer func() {
+		if p := recover(); p != nil { // the handler has said so: half an answer must not look like a whole one
+			a.reset()
+			c.config.Problem(a, r, api.NewError(api.CodeInternal, "the request failed inside the server; its log says why"))
+		}
+	}()
+	c.config.Handler.ServeHTTP(a, r)
+}
+
+// finished puts an answer among those that are ready.
+func (c *conn) finished(a *answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel := c.running[a.n]; cancel != nil {
+		cancel()
+		delete(c.running, a.n)
+	}
+	c.ready = append(c.ready, a)
+	c.changed.Broadcast()
+}
+
+// write writes answers until the connection ends.
+func (c *conn) write() {
+	var text []byte
+	for {
+		c.mu.Lock()
+		for len(c.ready) == 0 && c.ctx.Err() == nil {
+			c.changed.Wait()
+		}
+		if c.ctx.Err() != nil {
+			c.mu.Unlock()
+			return
+		}
+		next := c.take()
+		c.mu.Unlock()
+		var err error
+		if text, err = c.send(text[:0], next); err != nil {
+			c.cancel()
+			return
+		}
+		c.mu.Lock()
+		c.underWay -= len(next)
+		c.changed.Broadcast()
+		c.mu.Unlock()
+		if cap(text) > 4*batch {
+			text = nil // a large answer must not be held for good
+		}
+	}
+}
+
+// take takes answers for one message. Under mu.
+func (c *conn) take() []*answer {
+	n, size := 0, 0
+	for n < len(c.ready) && (n == 0 || size+len(c.ready[n].body) <= batch) {
+		size += len(c.ready[n].body)
+		n++
+	}
+	next := c.ready[:n:n]
+	c.ready = c.ready[n:]
+	return next
+}
+
+// send writes a message with answers.
+func (c *conn) send(text []byte, next []*answer) ([]byte, error) {
+	answers := make([]stream.Answer, len(next))
+	for i, a := range next {
+		answers[i] = a.frame()
+	}
+	text, err := c.form.AppendAnswers(text, answers)
+	if err != nil {
+		return text, err
+	}
+	kind := websocket.MessageText
+	if c.form.Binary() {
+		kind = websocket.MessageBinary
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
+	defer cancel()
+	if err := c.ws.Write(ctx, kind, text); err != nil {
+		return text, err
+	}
+	for _, a := range next {
+		a.written()
+	}
+	return text, nil
+}
+
+// drain ends a connection in order: new requests are refused, those under way get their answers, and then the client is told to go
+// elsewhere. What has no answer by then has not been begun.
+func (c *conn) drain() {
+	c.mu.Lock()
+	c.draining = true
+	for len(c.running) > 0 && !c.closed {
+		c.changed.Wait()
+	}
+	already := c.closed
+	c.closed = true
+	c.changed.Broadcast()
+	for c.underWay > 0 && c.ctx.Err() == nil {
+		c.changed.Wait()
+	}
+	c.mu.Unlock()
+	if !already {
+		_ = c.ws.Close(websocket.StatusGoingAway, "this node is stopping")
+	}
+	c.cancel()
+}

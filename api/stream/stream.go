@@ -1,0 +1,158 @@
+// Package stream is how requests and answers of the API travel over one WebSocket (SPEC H5): many in a message, many under way, told apart by
+// numbers. DESIGN.md is the contract.
+package stream
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/internal/codec"
+)
+
+// Path is where a stream begins.
+const Path = "/v1/stream"
+
+// These are bounds of one connection.
+const (
+	MaxMessage  = 9 << 20 // bytes of a message of a client: a body of the most that HTTP takes, and what stands around it
+	MaxUnderWay = 256     // requests whose answers have not been written; while they are so many, the server reads nothing
+	MaxNumber   = 1<<53 - 1
+)
+
+// Request is a request of the API, as a client would send it by HTTP.
+type Request struct {
+	N      uint64 `json:"n" cbor:"n"` // 1 to MaxNumber, of no other request that is under way
+	Method string `json:"method,omitempty" cbor:"method,omitempty"`
+	Path   string `json:"path,omitempty" cbor:"path,omitempty"`     // with the query
+	Key    string `json:"key,omitempty" cbor:"key,omitempty"`       // Idempotency-Key
+	Prefer string `json:"prefer,omitempty" cbor:"prefer,omitempty"` // as the header
+	Trace  string `json:"trace,omitempty" cbor:"trace,omitempty"`   // as the header traceparent
+	Body   Body   `json:"body,omitempty" cbor:"body,omitempty"`
+	Cancel bool   `json:"cancel,omitempty" cbor:"cancel,omitempty"` // nobody waits any more for the request with this number; nothing else is said
+}
+
+// Answer is the answer to the request with the number.
+type Answer struct {
+	N      uint64 `json:"n" cbor:"n"`
+	Status int    `json:"status" cbor:"status"`                   // as by HTTP
+	Index  uint64 `json:"index,omitempty" cbor:"index,omitempty"` // Taskrt-Index
+	Body   Body   `json:"body,omitempty" cbor:"body,omitempty"`   // JSON; from status 400 on a problem document (RFC 9457)
+}
+
+// Body is a text of JSON. In JSON it stands as it is; in CBOR it is a byte string.
+type Body = json.RawMessage
+
+// Requests is a message of a client.
+type Requests struct {
+	Requests []Request `json:"requests" cbor:"requests"`
+}
+
+// Answers is a message of a server.
+type Answers struct {
+	Answers []Answer `json:"answers" cbor:"answers"`
+}
+
+// Form is how messages are written.
+type Form interface {
+	// Subprotocol names the form in the handshake.
+	Subprotocol() string
+	// Binary says of which type the messages are.
+	Binary() bool
+	// Requests reads a message of a client. Nothing of the message is kept.
+	Requests(message []byte) ([]Request, error)
+	// AppendAnswers appends a message of a server.
+	AppendAnswers(b []byte, answers []Answer) ([]byte, error)
+}
+
+// Forms returns the forms, in the order in which a server prefers them.
+func Forms() []Form { return []Form{jsonForm{}, cborForm{}} }
+
+// FormOf returns the form of a subprotocol; nil: there is none.
+func FormOf(subprotocol string) Form {
+	for _, f := range Forms() {
+		if f.Subprotocol() == subprotocol {
+			return f
+		}
+	}
+	return nil
+}
+
+// check refuses numbers that a JSON reader would round.
+func check(requests []Request) ([]Request, error) {
+	if len(requests) == 0 {
+		return nil, errors.New("a message has one request at least")
+	}
+	for _, r := range requests {
+		if r.N == 0 || r.N > MaxNumber {
+			return nil, errors.New("n is a whole number from 1 to 2^53-1")
+		}
+	}
+	return requests, nil
+}
+
+type jsonForm struct{}
+
+func (jsonForm) Subprotocol() string { return "taskrt.v1+json" }
+func (jsonForm) Binary() bool        { return false }
+
+// Requests is as strict as bodies are.
+func (jsonForm) Requests(message []byte) ([]Request, error) {
+	var m Requests
+	if err := codec.Strict.Decode(message, &m); err != nil {
+		return nil, err
+	}
+	return check(m.Requests)
+}
+
+func (jsonForm) AppendAnswers(b []byte, answers []Answer) ([]byte, error) {
+	b = append(b, `{"answers":[`...)
+	for i, a := range answers {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendUint(append(b, `{"n":`...), a.N, 10)
+		b = strconv.AppendInt(append(b, `,"status":`...), int64(a.Status), 10)
+		if a.Index > 0 {
+			b = strconv.AppendUint(append(b, `,"index":`...), a.Index, 10)
+		}
+		if len(a.Body) > 0 {
+			b = append(append(b, `,"body":`...), a.Body...)
+		}
+		b = append(b, '}')
+	}
+	return append(b, "]}"...), nil
+}
+
+type cborForm struct{}
+
+func (cborForm) Subprotocol() string { return "taskrt.v1+cbor" }
+func (cborForm) Binary() bool        { return true }
+
+// strictCBOR reads what clients send: each name once, none that is unknown, nothing of unknown length.
+var strictCBOR = func() cbor.DecMode {
+	mode, err := cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, IndefLength: cbor.IndefLengthForbidden,
+		TagsMd: cbor.TagsForbidden, MaxNestedLevels: 4, MaxArrayElements: api.MaxParts, MaxMapPairs: 16, FieldNameMatching: cbor.FieldNameMatchingCaseSensitive,
+	}.DecMode()
+	if err != nil {
+		panic(err) // cannot happen: the options are constant
+	}
+	return mode
+}()
+
+func (cborForm) Requests(message []byte) ([]Request, error) {
+	var m Requests
+	if err := strictCBOR.Unmarshal(message, &m); err != nil {
+		return nil, err
+	}
+	return check(m.Requests)
+}
+
+func (cborForm) AppendAnswers(b []byte, answers []Answer) ([]byte, error) {
+	text, err := cbor.Marshal(Answers{answers})
+	return append(b, text...), err
+}
