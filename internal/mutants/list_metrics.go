@@ -14,6 +14,6 @@ var metricsMutants = []mutant{
 		Pkg: "./runtime", Run: "TestBusyLeavesOutWaits$", Why: "a guest that waits for a durable checkpoint would seem to use a CPU"},
 	{Name: "metrics-lost-lease-is-success", Dir: "worker", In: "endOf", Old: "case rep == nil: return EndLost", New: "case rep == nil: return EndSuccess",
 		Pkg: "./worker", Run: "TestEndsOfRealGuests$", Why: "nobody would see that workers lose their leases"},
-	{Name: "metrics-by-path", Dir: "api/server", In: "handler.tell", Old: "route = rec.route.path", New: "route = rec.route.id",
+	{Name: "metrics-by-path", Dir: "api/server", In: "handler.tell", Old: "rec.route.path, r.Method", New: "rec.route.id, r.Method",
 		Pkg: "./api/server", Run: "TestRequestsAreTold$", Why: "dashboards go by the routes of the document"},
 }

@@ -180,8 +180,8 @@ var trustMutants = []mutant{
 		Pkg: "./task", Run: "TestCreatorsNeedTheLevel$", Why: "C9: a former build stops at a field that it does not know",
 	},
 	{
-		Name: "api-key-of-another-token", Dir: "api/server", In: "keyed.hashes", Old: `if p != nil {`, New: `if p != nil && p.Number == 0 {`,
-		Pkg: "./api/server", Run: "TestKeysBelongToTheirToken$", Why: "A4: who guesses a key gets the answer to another's request",
+		Name: "api-key-of-another-token", Dir: "api/server/keyed", In: "Once.Hashes", Old: `if p != nil {`, New: `if p != nil && p.Number == 0 {`,
+		Pkg: "./api/server/keyed", Run: "TestKeysBelongToTheirToken$", Why: "A4: who guesses a key gets the answer to another's request",
 	},
 	{
 		Name: "store-nobody-asks", Dir: "raftstore", In: "Store.proposeUntil", Old: `ps[i].Caller = by`, New: `ps[i].Caller = task.Caller{Token: 0 * by.Token}`,
