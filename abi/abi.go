@@ -143,6 +143,16 @@ const (
 	OpPartitions     Op = 8  // payload: PartitionsRequest as JSON; response: PartitionsPage as JSON
 	OpBlobSize       Op = 9  // payload: a BlobName; response: u64 little-endian, the blob's bytes
 	OpBlobRead       Op = 10 // payload: a BlobName, u64 little-endian offset, u32 little-endian n ≤ MaxResponse; response: at most n bytes
+	OpSpanBegin      Op = 11 // payload: a name, and a line KEY=VALUE for each attribute; no response
+	OpSpanEnd        Op = 12 // payload: why what the span is about failed; empty: it did not; no response
+)
+
+// These are the bounds of a guest's own spans.
+const (
+	MaxSpanName       = 64  // bytes of a name, and of the key of an attribute
+	MaxSpanText       = 256 // bytes of the value of an attribute, and of why a span failed
+	MaxSpanAttributes = 8   // of a span
+	MaxOpenSpans      = 16  // inside one another
 )
 
 // These are sizes of requests and responses, in bytes.

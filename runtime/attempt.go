@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/fetch"
+	"github.com/taskrt/taskrt/runtime/guestspans"
 )
 
 // Attempt is what one run of a behavior is given. The byte slices are only read, and must not change during the run.
@@ -29,6 +30,8 @@ type Attempt struct {
 	HTTP func(ctx context.Context, q *fetch.Request) (*fetch.Response, error)
 	// Outside, if set, is asked for all that the three functions above do not say, instead of Config.Grants.
 	Outside Outside
+	// Spans, if set, notes the guest's own spans (SPEC U2).
+	Spans guestspans.Spans
 
 	// Limits; a zero stands for the default of a manifest that says nothing (package manifest).
 	MemoryBytes     int64

@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/guestspans"
 	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/runtime/memory"
 	"github.com/taskrt/taskrt/runtime/wasi"
@@ -81,6 +82,7 @@ type guest struct {
 
 	checkpoint content
 	response   []byte // nil: none
+	openSpans  guestspans.Open
 
 	result    []byte
 	hasResult bool

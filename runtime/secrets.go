@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/runtime/manifest"
+	"github.com/taskrt/taskrt/runtime/redact"
 	"github.com/taskrt/taskrt/runtime/upload"
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
@@ -157,39 +158,7 @@ func (l *attemptLog) hideJSON(text []byte) []byte {
 	if len(l.hidden) == 0 {
 		return text
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return l.hide(text)
-	}
-	hidden, err := json.Marshal(l.hideIn(v))
-	if err != nil {
-		return l.hide(text)
-	}
-	return hidden
-}
-
-func (l *attemptLog) hideIn(v any) any {
-	switch v := v.(type) {
-	case string:
-		return string(l.hide([]byte(v)))
-	case json.Number: // a secret of digits
-		if text := string(l.hide([]byte(v))); text != string(v) {
-			return text
-		}
-	case []any:
-		for i := range v {
-			v[i] = l.hideIn(v[i])
-		}
-	case map[string]any:
-		clean := make(map[string]any, len(v))
-		for name, member := range v { // order-free: another map
-			clean[string(l.hide([]byte(name)))] = l.hideIn(member)
-		}
-		return clean
-	}
-	return v
+	return redact.JSON(text, l.hide)
 }
 
 // begun returns how many bytes at the end of text may be the beginning of a secret whose rest comes later.

@@ -78,13 +78,33 @@ func (t *Traces) attempt(a *spans.Attempt) {
 	t.part(ctx, "compile", a.Came, a.Made, false)
 	if a.Began != 0 {
 		guest, guestSpan := t.tracer.Start(ctx, "guest", trace.WithTimestamp(at(a.Began)))
-		for i := range a.Calls {
-			c := &a.Calls[i]
-			t.part(guest, c.Name, c.Began, c.Ended, c.Failed)
-		}
+		t.calls(guest, a.Calls)
 		guestSpan.End(trace.WithTimestamp(at(a.Ended)))
 	}
 	span.End(trace.WithTimestamp(at(max(a.Came, a.Over))))
+}
+
+// calls makes the spans of what a guest called, and its own, inside one another.
+func (t *Traces) calls(guest context.Context, calls []spans.Call) {
+	within := make([]context.Context, len(calls)+1)
+	within[0] = guest
+	for i := range calls {
+		c := &calls[i]
+		if !c.Own {
+			t.part(within[c.In], c.Name, c.Began, c.Ended, c.Failed)
+			continue
+		}
+		about := []attribute.KeyValue{attribute.Bool("taskrt.guest", true)}
+		for _, a := range c.Attributes {
+			about = append(about, attribute.String(a.Key, a.Value))
+		}
+		ctx, span := t.tracer.Start(within[c.In], c.Name, trace.WithTimestamp(at(c.Began)), trace.WithAttributes(about...))
+		if c.Failed {
+			span.SetStatus(codes.Error, c.Why)
+		}
+		span.End(trace.WithTimestamp(at(max(c.Began, c.Ended))))
+		within[i+1] = ctx
+	}
 }
 
 // part makes a span, if it had an end.

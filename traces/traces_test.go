@@ -19,6 +19,7 @@ import (
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/taskrt/taskrt/runtime/guestspans"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/tracing"
 	"github.com/taskrt/taskrt/worker"
@@ -106,7 +107,12 @@ func TestSpans(t *testing.T) {
 	}
 	a := spans.Of(record).Arrived(func() time.Time { return time.Unix(10, 0) })
 	a.Made, a.Began, a.Ended, a.More = 11e9, 12e9, 14e9, 3
-	a.Calls = []spans.Call{{Name: "checkpoint", Began: 12e9, Ended: 13e9, Failed: true}}
+	a.Calls = []spans.Call{
+		{Name: "checkpoint", Began: 12e9, Ended: 13e9, Failed: true},
+		{Name: "rows", Own: true, Began: 12e9, Ended: 14e9, Attributes: []guestspans.Attribute{{Key: "file", Value: "a.csv"}}},
+		{Name: "row", Own: true, Began: 13e9, Ended: 14e9, In: 2, Failed: true, Why: "row 7 is bad"},
+		{Name: "blob.read", Began: 13e9, Ended: 14e9, In: 3},
+	}
 	x.Ended(worker.Ended{End: worker.EndSuccess, Spans: a.Concluded(func() time.Time { return time.Unix(15, 0) })})
 	x.Ended(worker.Ended{End: worker.EndLost, Spans: a}) // the leader tells of it
 	x.Ended(worker.Ended{End: worker.EndSuccess})
@@ -114,12 +120,13 @@ func TestSpans(t *testing.T) {
 
 	submit, commit, wait, attempt := s.named(t, "submit"), s.named(t, "commit"), s.named(t, "wait"), s.named(t, "attempt")
 	compile, guest, checkpoint := s.named(t, "compile"), s.named(t, "guest"), s.named(t, "checkpoint")
+	rows, row, read := s.named(t, "rows"), s.named(t, "row"), s.named(t, "blob.read")
 	for _, c := range []struct {
 		span, parent *wire.Span
 		began, ended uint64
 	}{
 		{commit, submit, 5e9, 6e9}, {wait, submit, 3e9, 10e9}, {attempt, submit, 10e9, 15e9}, {compile, attempt, 10e9, 11e9}, {guest, attempt, 12e9, 14e9},
-		{checkpoint, guest, 12e9, 13e9},
+		{checkpoint, guest, 12e9, 13e9}, {rows, guest, 12e9, 14e9}, {row, rows, 13e9, 14e9}, {read, row, 13e9, 14e9},
 	} {
 		if !bytes.Equal(c.span.ParentSpanId, c.parent.SpanId) || !bytes.Equal(c.span.TraceId, c.parent.TraceId) || c.span.StartTimeUnixNano != c.began || c.span.EndTimeUnixNano != c.ended {
 			t.Errorf("%v, want it below %v, %d to %d", c.span, c.parent, c.began, c.ended)
@@ -137,6 +144,9 @@ func TestSpans(t *testing.T) {
 	}
 	if checkpoint.Status.GetCode() != wire.Status_STATUS_CODE_ERROR || !strings.Contains(attempt.String(), "taskrt.calls.not_shown") {
 		t.Errorf("checkpoint: %v, attempt: %v", checkpoint, attempt)
+	}
+	if row.Status.GetMessage() != "row 7 is bad" || !strings.Contains(rows.String(), "a.csv") || !strings.Contains(row.String(), "taskrt.guest") || strings.Contains(read.String(), "taskrt.guest") {
+		t.Errorf("spans of the guest: %v, %v, %v", rows, row, read)
 	}
 	if s.about["service.name"] != "taskrt" || s.about["service.instance.id"] != "n1" || s.about["service.version"] != "0.2.0" {
 		t.Errorf("resource: %v", s.about)

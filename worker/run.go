@@ -240,6 +240,7 @@ func (r *run) attempt(in inputs) runtime.Attempt {
 		RunTimeout:       time.Duration(p.RunTimeout) * time.Millisecond,
 		HeartbeatTimeout: time.Duration(p.HeartbeatTimeout) * time.Millisecond,
 		ResultRequired:   p.ResultRequired,
+		Spans:            r.spans.Own(),
 	}
 	if r.s.w.cfg.Outside != nil {
 		a.Outside = r.spans.Outside(outside{r})

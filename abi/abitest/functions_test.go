@@ -138,6 +138,7 @@ func TestReadmeNumbers(t *testing.T) {
 		fmt.Sprintf("%d `ECONFLICT`", abi.ECONFLICT),
 		fmt.Sprintf("\n| %d checkpoint.save |", abi.OpCheckpointSave), fmt.Sprintf("\n| %d random |", abi.OpRandom),
 		fmt.Sprintf("\n| %d op.partitions |", abi.OpPartitions), fmt.Sprintf("\n| %d blob.size |", abi.OpBlobSize),
+		fmt.Sprintf("\n| %d span.begin |", abi.OpSpanBegin), fmt.Sprintf("\n| %d span.end |", abi.OpSpanEnd),
 		fmt.Sprintf("\n| %d blob.read |", abi.OpBlobRead), fmt.Sprintf("exit code %d (`EX_TEMPFAIL`)", abi.ExitRetryable),
 	} {
 		if !strings.Contains(readme, row) {

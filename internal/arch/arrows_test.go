@@ -18,7 +18,7 @@ var arrows = map[string][]string{
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api", "api/tracing"},
 	"raftstore": {"raftstore/change", "raftstore/digests", "raftstore/guard", "raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "raftstore/throttle", "task", "task/roster", "task/wire", "internal/discover", "internal/idle", "internal/lateness", "internal/mux", "raftstore/snapfile"},
-	"runtime":   {"abi", "runtime/codecache", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/manifest", "runtime/memory", "runtime/meter", "runtime/upload", "runtime/wasi", "runtime/wasmbin"},
+	"runtime":   {"abi", "runtime/codecache", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/manifest", "runtime/memory", "runtime/meter", "runtime/upload", "runtime/wasi", "runtime/wasmbin", "runtime/guestspans", "runtime/redact"},
 	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table", "task/upkeep", "task/match", "task/jobs", "task/hurdle", "task/hurdle", "task/tracing"},
 	"task/wire": {"task", "task/wire/head"},
 	"worker":    {"internal/birth", "abi", "runtime", "runtime/manifest", "task", "task/blobs", "runtime/fetch", "worker/stream", "internal/clip", "internal/durable", "internal/idle", "worker/spans"},
@@ -275,7 +275,10 @@ var arrows = map[string][]string{
 	"api/server/traced":                         {"api/tracing", "task/tracing"},
 	"cmd/taskrt/internal/rebuild":               {"api", "cmd/taskrt/internal/show", "internal/terminal", "internal/leash"},
 	"traces":                                    {"api/server/traced", "api/tracing", "task", "task/tracing", "worker", "worker/spans"},
-	"worker/spans":                              {"abi", "runtime", "runtime/fetch", "task", "task/tracing"},
+	"worker/spans":                              {"abi", "runtime", "runtime/fetch", "task", "task/tracing", "runtime/guestspans"},
+	"runtime/guestspans":                        {"abi"},
+	"runtime/redact":                            {},
+	"plugins/sdk/go/spans":                      {"abi", "plugins/sdk/go"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.

@@ -118,7 +118,7 @@ func TestTraces(t *testing.T) {
 	}
 	c := newClusterIn(t, env, "--worker", "none", "--session-ttl", "5s", "--capabilities", grants)
 	c.workerEnv = env
-	c.push("wait", "steps", "flaky", "submits", "echo")
+	c.push("wait", "steps", "flaky", "submits", "echo", "spans")
 	for _, id := range []string{"w1", "w2"} {
 		c.addWorker(id, 4, "--capabilities", grants)
 	}
@@ -136,10 +136,11 @@ func TestTraces(t *testing.T) {
 	victim := c.runningOn("long")
 	c.process(victim).kill9()
 	submit("", "steps", "--id", "steps")
+	submit("", "spans", "--id", "spans")
 	submit("", "flaky", "--id", "flaky", "--params", `{"fail":1}`)
 	submit("=\n"+`{"behavior":"echo","id":"child"}`+"\n", "submits", "--id", "parent", "--params-bytes", "-")
 	last := map[string]string{} // attempts; a machine that stands still may have lost others before
-	for _, id := range []string{"long", "steps", "flaky", "parent", "child"} {
+	for _, id := range []string{"long", "steps", "spans", "flaky", "parent", "child"} {
 		got := c.final(id)
 		if got.Status != "SUCCESS" {
 			t.Fatalf("%+v", got)
@@ -189,6 +190,13 @@ func TestTraces(t *testing.T) {
 		}
 		return false
 	})
+	work, save, check := one("work", ""), one("save", ""), one("check", "")
+	if s.below(trace, "guest", one("attempt", last["spans"])) != 1 || save.parent() != work.id() || check.parent() != work.id() || s.below(trace, "checkpoint", save) != 1 {
+		t.Errorf("spans of a guest: %v\nbelow it: %v, %v", work, save, check)
+	}
+	if check.Status.GetMessage() != "row 7 is bad" || work.EndTimeUnixNano < check.EndTimeUnixNano || !strings.HasPrefix(work.process, "w") || len(work.Attributes) != 2 || work.Attributes[1].Value.GetStringValue() != "3" {
+		t.Errorf("spans of a guest, told by %s: %v, %v", work.process, work, check)
+	}
 	parent, child := one("attempt", last["parent"]), one("attempt", last["child"])
 	if !submits[steps.parent()] || !submits[parent.parent()] || child.parent() != parent.id() || child.is("outcome") != "success" {
 		t.Errorf("parent: %v\nchild: %v", parent, child)

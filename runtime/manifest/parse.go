@@ -12,7 +12,7 @@ import (
 )
 
 // capabilities are what a manifest may require: this host has them.
-var capabilities = [...]string{"blob", "checkpoint", "partitions", "random", abi.CapabilityHTTP, abi.CapabilitySecrets, abi.CapabilityTasks}
+var capabilities = [...]string{"blob", "checkpoint", "partitions", "random", "spans", abi.CapabilityHTTP, abi.CapabilitySecrets, abi.CapabilityTasks}
 
 var behaviorName = regexp.MustCompile(`^[a-z0-9._-]{3,128}$`)
 

@@ -9,6 +9,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/fetch"
+	"github.com/taskrt/taskrt/runtime/guestspans"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/tracing"
 )
@@ -32,15 +33,21 @@ type Attempt struct {
 	Came, Over   int64  // when the assignment came, and when it was concluded
 	Made         int64  // when its module was ready, if it was not when the assignment came
 	Began, Ended int64  // of guest code
-	Calls        []Call // of the guest to what lies outside of its worker
-	More         int64  // calls beyond MaxCalls
+	Calls        []Call // of the guest to what lies outside of its worker, and its own spans
+	More         int64  // those beyond MaxCalls
+
+	own nesting
 }
 
-// Call is one call of a guest.
+// Call is one call of a guest, or a span of its own.
 type Call struct {
 	Name         string
 	Began, Ended int64
 	Failed       bool
+	In           int                    `json:",omitempty"` // the index of the span of the guest around it, and one; 0: none
+	Own          bool                   `json:",omitempty"` // a span of the guest
+	Why          string                 `json:",omitempty"` // it failed
+	Attributes   []guestspans.Attribute `json:",omitempty"`
 }
 
 // Names are those that a Call may have.
@@ -113,6 +120,7 @@ func (a *Attempt) Ran(out *runtime.Outcome, now func() time.Time, boot time.Dura
 	if a != nil && out.Started != 0 {
 		zero := now().UnixNano() - int64(boot)
 		a.Began, a.Ended = zero+out.Started, zero+out.Ended
+		a.endOwn()
 	}
 }
 
@@ -143,9 +151,7 @@ func (a *Attempt) Measured(b []byte) *Attempt {
 	n.Came, n.Over, n.Made, n.Began, n.Ended, n.More = m.Came, m.Over, m.Made, m.Began, m.Ended, max(m.More, 0)
 	n.Calls = m.Calls[:min(len(m.Calls), MaxCalls)]
 	for i := range n.Calls {
-		if !Names[n.Calls[i].Name] {
-			n.Calls[i].Name = "call"
-		}
+		n.Calls[i].bound(n.Calls[:i])
 	}
 	return &n
 }
@@ -157,7 +163,7 @@ func (a *Attempt) call(name string) (ended func(error)) {
 		return func(error) {}
 	}
 	i := len(a.Calls)
-	a.Calls = append(a.Calls, Call{Name: name, Began: time.Now().UnixNano()})
+	a.Calls = append(a.Calls, Call{Name: name, Began: time.Now().UnixNano(), In: a.own.in()})
 	return func(err error) { a.Calls[i].Ended, a.Calls[i].Failed = time.Now().UnixNano(), err != nil }
 }
 

@@ -116,6 +116,10 @@ func (a *attempt) Call(op abi.Op, payload []byte) int32 {
 		return a.readBlob(op, payload)
 	case abi.OpPartitions:
 		return a.page(payload)
+	case abi.OpSpanBegin:
+		return a.beginSpan(string(payload))
+	case abi.OpSpanEnd:
+		return a.endSpan(string(payload))
 	}
 	return int32(abi.ENOSYS)
 }

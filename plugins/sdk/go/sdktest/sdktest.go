@@ -59,6 +59,16 @@ type Host struct {
 	Notes    []string
 	Logs     []Log
 	Children []Child // the children of an attempt that succeeded; other attempts have none
+	Spans    []Span  // of all attempts, in the order of their beginning
+}
+
+// Span is a span of the plugin's own.
+type Span struct {
+	Name       string
+	Attributes []string // KEY=VALUE
+	Depth      int      // how many spans lie around it
+	Ended      bool     // by the plugin
+	Why        string   // it failed
 }
 
 // Beat is one heartbeat.
@@ -184,6 +194,7 @@ type attempt struct {
 	start   time.Time
 	now     time.Time
 	random  *rand.ChaCha8
+	open    []int // spans, by their places in Spans
 	granted
 }
 
