@@ -160,7 +160,7 @@ var arrows = map[string][]string{
 	"plugins/sdk/go/secrets":       {"abi", "plugins/sdk/go", "plugins/sdk/go/internal/host"},
 	"plugins/sdk/go/sdkhttp":       {"abi", "plugins/sdk/go", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/tasks":         {"abi", "plugins/sdk/go", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
-	"plugins/sdk/go/sdktest":       {"abi", "plugins/sdk/go", "plugins/sdk/go/internal/host"},
+	"plugins/sdk/go/sdktest":       {"abi", "plugins/sdk/go", "plugins/sdk/go/internal/host", "runtime/guestspans"},
 	"plugins/sdk/go/internal/*":    {"abi"},
 	"plugins/examples/conformance": {"abi", "plugins/sdk/go"},
 	"plugins/examples/table":       {"plugins/sdk/go", "plugins/sdk/go/tinyjson"},

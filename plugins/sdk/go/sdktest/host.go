@@ -116,10 +116,8 @@ func (a *attempt) Call(op abi.Op, payload []byte) int32 {
 		return a.readBlob(op, payload)
 	case abi.OpPartitions:
 		return a.page(payload)
-	case abi.OpSpanBegin:
-		return a.beginSpan(string(payload))
-	case abi.OpSpanEnd:
-		return a.endSpan(string(payload))
+	case abi.OpSpanBegin, abi.OpSpanEnd:
+		return a.span(op, payload)
 	}
 	return int32(abi.ENOSYS)
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/taskrt/taskrt/abi"
 	sdk "github.com/taskrt/taskrt/plugins/sdk/go"
 	"github.com/taskrt/taskrt/plugins/sdk/go/internal/host"
+	"github.com/taskrt/taskrt/runtime/guestspans"
 )
 
 // Host is what an attempt is given, and what it did. Run sets the fields from Beats on, the test sets the others.
@@ -195,6 +196,7 @@ type attempt struct {
 	now     time.Time
 	random  *rand.ChaCha8
 	open    []int // spans, by their places in Spans
+	began   guestspans.Open
 	granted
 }
 

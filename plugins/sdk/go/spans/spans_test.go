@@ -75,3 +75,18 @@ func TestSpanIsTaken(t *testing.T) {
 		}
 	}
 }
+
+// TestSpanIsRefused: the test's host takes no key that a host does not.
+func TestSpanIsRefused(t *testing.T) {
+	h := &sdktest.Host{}
+	run(t, h, func(c *sdk.Context) error {
+		for _, key := range []string{"taskrt.task", "Rows", "", strings.Repeat("k", abi.MaxSpanName+1)} {
+			span := spans.Begin(c, "s", key, "v")
+			span.End()
+		}
+		return nil
+	})
+	if len(h.Spans) != 0 {
+		t.Errorf("%+v", h.Spans)
+	}
+}
