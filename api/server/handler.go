@@ -368,7 +368,7 @@ func (h *handler) asError(r *http.Request, err error) *api.Error {
 	return h.typed(api.NewError(api.CodeInternal, "the request failed inside the server; its log says why"))
 }
 
-// typed is a copy of an error as it is answered: complete, and with its type.
+// typed is a copy of an error as it is answered: complete, and with its type. It tells OnProblem.
 func (h *handler) typed(e *api.Error) *api.Error {
 	if h.config.OnProblem != nil {
 		h.config.OnProblem(e.Code)

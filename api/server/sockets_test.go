@@ -222,6 +222,15 @@ func (b *bubble) message(c net.Conn, text string) {
 	}
 }
 
+// gets is a message of n requests.
+func gets(n int) string {
+	var m strings.Builder
+	for i := range n {
+		fmt.Fprintf(&m, `,{"n":%d,"method":"GET","path":"/v1/tasks/one"}`, i+1)
+	}
+	return `{"requests":[` + m.String()[1:] + `]}`
+}
+
 // untilGone returns when the server has closed a connection, whatever it has sent before.
 func untilGone(c net.Conn) {
 	for b := make([]byte, 4096); ; {
@@ -274,12 +283,7 @@ func TestStreamOfASlowReader(t *testing.T) {
 		defer stop()
 		c := b.raw("n1")
 		defer c.Close()
-		var m strings.Builder
-		for i := range 100 {
-			fmt.Fprintf(&m, `,{"n":%d,"method":"GET","path":"/v1/tasks/one"}`, i+1)
-		}
-		text := `{"requests":[` + m.String()[1:] + `]}`
-		b.message(c, text)
+		b.message(c, gets(100))
 		<-time.After(65 * time.Second) // virtual
 		synctest.Wait()
 		began := time.Now()
@@ -339,11 +343,7 @@ func TestStreamGivesTasksBack(t *testing.T) {
 		}
 		// This client takes nothing: what it is answered first fills the connection, and the tasks lie behind.
 		deaf := b.raw("n1")
-		var m strings.Builder
-		for i := range 40 {
-			fmt.Fprintf(&m, `{"n":%d,"method":"GET","path":"/v1/tasks/one"},`, i+1)
-		}
-		b.message(deaf, `{"requests":[`+strings.TrimSuffix(m.String(), ",")+`]}`)
+		b.message(deaf, gets(40))
 		synctest.Wait()
 		b.message(deaf, `{"requests":[{"n":99,"method":"POST","path":"/v1/behaviors/bee/accept","body":{"worker":"w","request_id":"`+strings.Repeat("r", 60)+`"}}]}`)
 		synctest.Wait()
