@@ -177,11 +177,14 @@ func (h *handler) methods(byMethod map[string]*route) http.Handler {
 			h.problem(w, r, err)
 			return
 		}
-		known, end := traced.Begin(known, found.path, h.config.Tracer)
-		if rec, is := w.(*recorder); is && end != nil {
-			defer func() { end(rec.status) }()
-		}
 		r = known
+		if found.traced {
+			known, end := traced.Begin(r, found.path, h.config.Tracer)
+			if rec, is := w.(*recorder); is && end != nil {
+				defer func() { end(rec.status) }()
+			}
+			r = known
+		}
 		if found.body == nil && r.ContentLength != 0 {
 			h.problem(w, r, api.NewError(api.CodeBadRequest, "%.20s takes no body here", r.Method))
 			return

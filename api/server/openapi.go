@@ -59,6 +59,9 @@ func (r *route) describe() openapi.Route {
 	for _, p := range r.header {
 		d.Parameters = append(d.Parameters, p.describe("header"))
 	}
+	if r.traced {
+		d.Parameters = append(d.Parameters, traceParam.describe("header"))
+	}
 	if r.changes() {
 		d.Parameters = append(d.Parameters, keyParam.describe("header"))
 	}
@@ -78,6 +81,10 @@ func forms(all []media) []openapi.Form {
 
 var keyParam = param{
 	name: api.KeyHeader, doc: "1 to 255 visible ASCII characters: the request is done once, however often it is sent within an hour.",
+}
+
+var traceParam = param{
+	name: "traceparent", doc: "W3C Trace Context: what becomes due belongs to this trace. An invalid one is ignored.",
 }
 
 // describe returns the description of a parameter: in which place it stands, and what it may be.

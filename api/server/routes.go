@@ -26,6 +26,7 @@ type route struct {
 	adds         bool     // it adds work for the cluster: it is refused first when there is too much
 	needs        auth.Rule
 	spaceInBody  bool // the body may name the namespace, instead of the query
+	traced       bool // what it makes due keeps the trace context of the request (SPEC U2)
 	serve        action
 }
 

@@ -19,7 +19,7 @@ func operationRoutes() []route {
 	cursor := param{name: "cursor", doc: "Of the page before."}
 	return []route{
 		{
-			method: post, path: "/v1/operations", id: "startOperation", needs: in(access.Submit), spaceInBody: true, adds: true, serve: (*handler).startOperation,
+			method: post, path: "/v1/operations", id: "startOperation", needs: in(access.Submit), spaceInBody: true, adds: true, traced: true, serve: (*handler).startOperation,
 			summary: "Start an operation: one task per partition, then a completion, one outcome.",
 			query:   []param{namespaceParam}, body: asJSON(api.StartOperationRequest{}),
 			answers: []success{{http.StatusCreated, "It runs.", asJSON(codec.OperationAnswer{})}},

@@ -112,13 +112,13 @@ func taskRoutes() []route {
 			answers: []success{ok(codec.TaskAnswer{})}, errors: append([]string{"not_final", "cancelling", "operation_task", api.CodeVersionNotFound, "behavior_changed", "namespace_purging"}, taskErrors...),
 		},
 		{
-			method: post, path: "/v1/tasks/{id}/resubmit", id: "resubmitTask", needs: in(auth.Steer), serve: (*handler).resubmitTask,
+			method: post, path: "/v1/tasks/{id}/resubmit", id: "resubmitTask", needs: in(auth.Steer), traced: true, serve: (*handler).resubmitTask,
 			summary: "Ask for another run: at a time, or when the current one ends.",
 			query:   []param{namespaceParam}, body: asJSON(api.ResubmitRequest{}), bodyOptional: true,
 			answers: []success{ok(api.SubmitReply{})}, errors: append([]string{api.CodeTaskNotFound}, submitErrors...),
 		},
 		{
-			method: post, path: "/v1/txn", id: "txn", needs: in(auth.Change), spaceInBody: true, serve: (*handler).txn,
+			method: post, path: "/v1/txn", id: "txn", needs: in(auth.Change), spaceInBody: true, traced: true, serve: (*handler).txn,
 			summary: "Submit, update, finish and delete tasks, all or nothing, if what it depends on holds.",
 			query:   []param{namespaceParam}, body: asJSON(api.TxnRequest{}),
 			answers: []success{ok(api.TxnReply{})}, errors: append([]string{api.CodeConflict, api.CodeResultSchema}, submitErrors...),
@@ -128,7 +128,7 @@ func taskRoutes() []route {
 
 func submitRoute() route {
 	return route{
-		method: http.MethodPost, path: "/v1/tasks", id: "submit", needs: in(access.Submit), spaceInBody: true, adds: true, summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
+		method: http.MethodPost, path: "/v1/tasks", id: "submit", needs: in(access.Submit), spaceInBody: true, adds: true, traced: true, summary: "Submit one task, or many of which each has its own answer.", serve: (*handler).submit,
 		query: []param{
 			namespaceParam,
 			{name: "wait", kind: durationParam, doc: "Of one task: answer when the cycle that it is in has an outcome, or after this time; at most 5m. Prefer means nothing then."},

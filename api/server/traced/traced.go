@@ -14,14 +14,9 @@ type Tracer interface {
 	Begin(route, parent string) (c *own.Call, end func(status int))
 }
 
-// routes are those whose tasks keep the traceparent.
-var routes = map[string]bool{"/v1/tasks": true, "/v1/tasks/{id}/resubmit": true, "/v1/operations": true, "/v1/txn": true}
-
-// Begin returns a request whose context knows its trace, and what is to be called when it was answered. t may be nil.
+// Begin returns a request whose context knows its trace, and what is to be called when it was answered. t may be nil. The table of routes says which
+// requests have a trace.
 func Begin(r *http.Request, route string, t Tracer) (traced *http.Request, end func(status int)) {
-	if r.Method != http.MethodPost || !routes[route] {
-		return r, nil
-	}
 	var parent string
 	if h := r.Header[own.Header]; len(h) == 1 { // several are none, as W3C says
 		parent = tracing.Parse(h[0])
