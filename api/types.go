@@ -51,6 +51,8 @@ type Task struct {
 	CreatedBy string `json:"created_by,omitempty"`
 	// Traceparent is the W3C trace context of what made the task due (SPEC U2), and of an accepted task that of its attempt.
 	Traceparent string `json:"traceparent,omitempty"`
+	// Tracestate is the W3C trace state that came with it.
+	Tracestate string `json:"tracestate,omitempty"`
 }
 
 // Minimal returns a copy of the task with only the fields that name it and say where it is.

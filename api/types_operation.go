@@ -51,6 +51,7 @@ type Operation struct {
 	FinishedAt   *Time             `json:"finished_at,omitempty"`
 	CreatedBy    string            `json:"created_by,omitempty"` // as a task's
 	Traceparent  string            `json:"traceparent,omitempty"`
+	Tracestate   string            `json:"tracestate,omitempty"`
 }
 
 // Final reports whether the operation has ended.

@@ -22,8 +22,9 @@ type outcome struct {
 func (w *Worker) run(parent context.Context, leased *api.Task) {
 	t := &Task{Task: leased, w: w, news: make(chan struct{}, 1)}
 	t.lease = time.Duration(leased.Lease.LeaseMS) * time.Millisecond
-	t.deadline = time.Now().Add(t.lease)                    // it was given before the answer was on its way; how long before, nobody can tell
-	parent = tracing.WithParent(parent, leased.Traceparent) // what the handler submits belongs to the trace
+	t.deadline = time.Now().Add(t.lease) // it was given before the answer was on its way; how long before, nobody can tell
+	// What the handler submits belongs to the trace.
+	parent = tracing.WithState(tracing.WithParent(parent, leased.Traceparent), leased.Tracestate)
 	var ctx context.Context
 	ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(parent))
 	defer t.cancel(nil)

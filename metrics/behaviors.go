@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/taskrt/taskrt/task/tracing"
 	"github.com/taskrt/taskrt/worker"
 )
 
@@ -75,7 +76,7 @@ func (m *Metrics) Ended(e worker.Ended) {
 	if !e.Ran {
 		return
 	}
-	observe(s.duration, e.Wall, e.Trace)
+	observe(s.duration, e.Wall, tracing.Parent(e.Trace))
 	s.memory.Observe(float64(e.PeakMemory))
 	s.cpu.Add(max(0, e.Busy.Seconds()))
 	s.fuel.Add(float64(max(0, e.Fuel)))

@@ -40,25 +40,26 @@ func (ids) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	return id
 }
 
-// parentOf returns the span that a traceparent names.
-func parentOf(traceparent string) trace.SpanContext {
-	if !tracing.Valid(traceparent) {
+// parentOf returns the span that the text of a trace names, with its tracestate.
+func parentOf(text string) trace.SpanContext {
+	if !tracing.Valid(text) {
 		return trace.SpanContext{}
 	}
-	id, _ := trace.TraceIDFromHex(tracing.ID(traceparent))
-	span, _ := trace.SpanIDFromHex(tracing.SpanID(traceparent))
+	id, _ := trace.TraceIDFromHex(tracing.ID(text))
+	span, _ := trace.SpanIDFromHex(tracing.SpanID(text))
+	state, _ := trace.ParseTraceState(tracing.State(text)) // it knows what tracing knows: a test says so
 	var flags trace.TraceFlags
-	if tracing.Sampled(traceparent) {
+	if tracing.Sampled(text) {
 		flags = trace.FlagsSampled
 	}
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: flags, Remote: true})
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: flags, TraceState: state, Remote: true})
 }
 
-// traceparent returns the text of a span.
-func traceparent(c trace.SpanContext) string {
+// textOf returns the text of a span's trace.
+func textOf(c trace.SpanContext) string {
 	flags := "-00"
 	if c.IsSampled() {
 		flags = "-01"
 	}
-	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + flags
+	return tracing.Join("00-"+c.TraceID().String()+"-"+c.SpanID().String()+flags, c.TraceState().String())
 }

@@ -27,7 +27,7 @@ func (t *Traces) Begin(route, parent string) (*own.Call, func(status int)) {
 		}
 		return &own.Call{Parent: parent}, nil
 	}
-	call := &own.Call{Parent: traceparent(span.SpanContext()), Commit: func(began, ended time.Time) {
+	call := &own.Call{Parent: textOf(span.SpanContext()), Commit: func(began, ended time.Time) {
 		_, commit := t.tracer.Start(ctx, "commit", trace.WithTimestamp(began))
 		commit.End(trace.WithTimestamp(ended))
 	}}

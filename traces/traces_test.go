@@ -97,7 +97,7 @@ func started(t *testing.T, more map[string]string) (*Traces, *sink) {
 // TestSpans: a submit, its commit, and a second attempt with all that it did come to a collector as one trace (SPEC U2).
 func TestSpans(t *testing.T) {
 	x, s := started(t, nil)
-	call, end := x.Begin("/v1/tasks", given)
+	call, end := x.Begin("/v1/tasks", tracing.Join(given, "congo=t61,fw@dt= x"))
 	call.Commit(time.Unix(5, 0), time.Unix(6, 0))
 	end(201)
 	record := &task.Task{
@@ -128,6 +128,9 @@ func TestSpans(t *testing.T) {
 		{commit, submit, 5e9, 6e9}, {wait, submit, 3e9, 10e9}, {attempt, submit, 10e9, 15e9}, {compile, attempt, 10e9, 11e9}, {guest, attempt, 12e9, 14e9},
 		{checkpoint, guest, 12e9, 13e9}, {rows, guest, 12e9, 14e9}, {row, rows, 13e9, 14e9}, {read, row, 13e9, 14e9},
 	} {
+		if c.span.TraceState != "congo=t61,fw@dt= x" || c.parent.TraceState != c.span.TraceState {
+			t.Errorf("%v below %v have another tracestate", c.span, c.parent)
+		}
 		if !bytes.Equal(c.span.ParentSpanId, c.parent.SpanId) || !bytes.Equal(c.span.TraceId, c.parent.TraceId) || c.span.StartTimeUnixNano != c.began || c.span.EndTimeUnixNano != c.ended {
 			t.Errorf("%v, want it below %v, %d to %d", c.span, c.parent, c.began, c.ended)
 		}
@@ -154,6 +157,18 @@ func TestSpans(t *testing.T) {
 }
 
 func idOf(id [8]byte) []byte { return id[:] }
+
+// TestState: the library takes whatever a record keeps as a tracestate, and gives it back as it is.
+func TestState(t *testing.T) {
+	for _, state := range []string{
+		"a=1", "fw529a3039@dt=FfQ,1a-_*/@v=!~ x,k= v", strings.Repeat("k", 256) + "=1", strings.Repeat("k", 241) + "@" + strings.Repeat("v", 14) + "=" + strings.Repeat("~", 255),
+	} {
+		text := tracing.Join(given, state)
+		if got := textOf(parentOf(text)); tracing.State(text) != state || got != text {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
 
 // TestLapsed: of an attempt whose worker has died the record's history tells.
 func TestLapsed(t *testing.T) {

@@ -44,7 +44,7 @@ type Ended struct {
 	Namespace, Behavior string
 	Token               uint64 // of its lease
 	End                 End
-	// Trace is the traceparent of the task (SPEC U2), of which package task/tracing tells the trace ID; "": it has none.
+	// Trace is what the task keeps of its trace (SPEC U2), of which package task/tracing tells the parts; "": it has none.
 	Trace string
 	// Spans is what it did, if Config.Traces and its trace want to know.
 	Spans *spans.Attempt

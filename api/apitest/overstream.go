@@ -157,7 +157,7 @@ func (s *Stream) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !strings.HasPrefix(r.URL.Path, "/v1/") || media != "" && media != codec.JSONMedia || len(body) > 0 && !json.Valid(body) {
 		return s.byHTTP(r, body)
 	}
-	q := stream.Request{Method: r.Method, Path: r.URL.RequestURI(), Key: r.Header.Get(api.KeyHeader), Prefer: r.Header.Get(codec.PreferHeader), Trace: r.Header.Get("traceparent"), Body: body}
+	q := stream.Request{Method: r.Method, Path: r.URL.RequestURI(), Key: r.Header.Get(api.KeyHeader), Prefer: r.Header.Get(codec.PreferHeader), Trace: r.Header.Get("traceparent"), State: r.Header.Get("tracestate"), Body: body}
 	answers, err := s.Send(q)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package apitest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/tracing"
@@ -25,6 +26,18 @@ func (s *suite) traces(ctx context.Context, t *testing.T) {
 		}
 	}
 	has("submit", s.must(one, t, api.SubmitRequest{ID: "trace-one", Behavior: name}), oneTrace)
+	const state = "congo=t61,rojo=00f067aa0ba902b7"
+	stated := s.must(tracing.WithState(one, " congo=t61,rojo=00f067aa0ba902b7"), t, api.SubmitRequest{ID: "trace-state", Behavior: name, Priority: new(9)})
+	has("with a state", stated, oneTrace)
+	if x := s.accept(ctx, t, api.AcceptRequest{Behavior: name, Max: 1})[0]; stated.Tracestate != state || x.ID != stated.ID || x.Tracestate != state || x.Traceparent == oneTrace {
+		t.Errorf("with a state: %+v, accepted as %+v", stated, x)
+	}
+	for what, ctx := range map[string]context.Context{"an invalid state": tracing.WithState(one, "congo"), "a state alone": tracing.WithState(ctx, state)} {
+		x := s.must(ctx, t, api.SubmitRequest{Behavior: name, NotBefore: &api.Time{Time: time.Now().Add(time.Hour)}})
+		if x.Tracestate != "" || (x.Traceparent == "") != (what == "a state alone") {
+			t.Errorf("%s: %+v", what, x)
+		}
+	}
 	has("an invalid one", s.must(tracing.WithParent(ctx, oneTrace+"x"), t, api.SubmitRequest{ID: "trace-not", Behavior: name}), "")
 	batch, err := s.SubmitBatch(other, []api.SubmitRequest{{ID: "trace-two", Behavior: name}, {ID: "trace-one", Behavior: name}})
 	if err != nil || len(batch) != 2 || batch[0].SubmitReply == nil || batch[1].SubmitReply == nil {
@@ -53,7 +66,7 @@ func (s *suite) traces(ctx context.Context, t *testing.T) {
 	has("resubmitted", again.Task, otherTrace)
 
 	s.pushOperations(ctx, t)
-	if o := s.start(one, t, api.StartOperationRequest{ID: "trace-op", Behavior: "apitest.op.fast", Partitions: api.Partitions{Count: 1}}); o.Traceparent != oneTrace {
+	if o := s.start(tracing.WithState(one, state), t, api.StartOperationRequest{ID: "trace-op", Behavior: "apitest.op.fast", Partitions: api.Partitions{Count: 1}}); o.Traceparent != oneTrace || o.Tracestate != state {
 		t.Errorf("operation: %+v", o)
 	}
 	s.ended(ctx, t, "trace-op")
@@ -62,4 +75,7 @@ func (s *suite) traces(ctx context.Context, t *testing.T) {
 		t.Fatal(err)
 	}
 	has("partition", part, oneTrace)
+	if part.Tracestate != state {
+		t.Errorf("partition: %+v", part)
+	}
 }

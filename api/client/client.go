@@ -280,8 +280,8 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 	if k.key != "" {
 		req.Header.Set(api.KeyHeader, k.key)
 	}
-	if parent := tracing.Parent(ctx); parent != "" && k.method == http.MethodPost {
-		req.Header.Set(tracing.Header, parent)
+	if k.method == http.MethodPost {
+		tracing.Headers(ctx, req.Header)
 	}
 	if k.minimal {
 		req.Header.Set(codec.PreferHeader, codec.ReturnMinimal)

@@ -60,7 +60,7 @@ func (r *route) describe() openapi.Route {
 		d.Parameters = append(d.Parameters, p.describe("header"))
 	}
 	if r.traced {
-		d.Parameters = append(d.Parameters, traceParam.describe("header"))
+		d.Parameters = append(d.Parameters, traceParam.describe("header"), stateParam.describe("header"))
 	}
 	if r.changes() {
 		d.Parameters = append(d.Parameters, keyParam.describe("header"))
@@ -83,9 +83,11 @@ var keyParam = param{
 	name: api.KeyHeader, doc: "1 to 255 visible ASCII characters: the request is done once, however often it is sent within an hour.",
 }
 
-var traceParam = param{
-	name: "traceparent", doc: "W3C Trace Context: what becomes due belongs to this trace. An invalid one is ignored.",
-}
+// These are the headers of routes that are traced.
+var (
+	traceParam = param{name: "traceparent", doc: "W3C Trace Context: what becomes due belongs to this trace. An invalid one is ignored."}
+	stateParam = param{name: "tracestate", doc: "What becomes due keeps it beside the traceparent. An invalid one is ignored."}
+)
 
 // describe returns the description of a parameter: in which place it stands, and what it may be.
 func (p param) describe(in string) openapi.Parameter {

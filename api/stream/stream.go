@@ -31,6 +31,7 @@ type Request struct {
 	Key    string `json:"key,omitempty" cbor:"key,omitempty"`       // Idempotency-Key
 	Prefer string `json:"prefer,omitempty" cbor:"prefer,omitempty"` // as the header
 	Trace  string `json:"trace,omitempty" cbor:"trace,omitempty"`   // as the header traceparent
+	State  string `json:"tracestate,omitempty" cbor:"tracestate,omitempty"`
 	Body   Body   `json:"body,omitempty" cbor:"body,omitempty"`
 	Cancel bool   `json:"cancel,omitempty" cbor:"cancel,omitempty"` // nobody waits any more for the request with this number; nothing else is said
 }

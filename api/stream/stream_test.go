@@ -12,7 +12,7 @@ import (
 // TestForms: both forms read what their clients write, and say the same of it (SPEC H5).
 func TestForms(t *testing.T) {
 	want := []stream.Request{
-		{N: 1, Method: "POST", Path: "/v1/tasks?wait=1s", Key: "k", Prefer: "return=minimal", Trace: "00-1", Body: stream.Body(`{"a":[1e3,"\ud800","<"]}`)},
+		{N: 1, Method: "POST", Path: "/v1/tasks?wait=1s", Key: "k", Prefer: "return=minimal", Trace: "00-1", State: "a=1", Body: stream.Body(`{"a":[1e3,"\ud800","<"]}`)},
 		{N: stream.MaxNumber, Cancel: true},
 	}
 	binary, err := cbor.Marshal(stream.Requests{Requests: want})
@@ -20,7 +20,7 @@ func TestForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, message := range map[string][]byte{
-		"taskrt.v1+json": []byte(`{"requests":[{"n":1,"method":"POST","path":"/v1/tasks?wait=1s","key":"k","prefer":"return=minimal","trace":"00-1","body":{"a":[1e3,"\ud800","<"]}},{"n":9007199254740991,"cancel":true}]}`),
+		"taskrt.v1+json": []byte(`{"requests":[{"n":1,"method":"POST","path":"/v1/tasks?wait=1s","key":"k","prefer":"return=minimal","trace":"00-1","tracestate":"a=1","body":{"a":[1e3,"\ud800","<"]}},{"n":9007199254740991,"cancel":true}]}`),
 		"taskrt.v1+cbor": binary,
 	} {
 		form := stream.FormOf(name)

@@ -3,17 +3,22 @@ package tracing
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/taskrt/taskrt/task/tracing"
 )
 
-// Header is the header of W3C Trace Context.
-const Header = "Traceparent"
+// These are the headers of W3C Trace Context.
+const (
+	Header      = "Traceparent"
+	StateHeader = "Tracestate"
+)
 
 // Call is what is known of a call that is traced.
 type Call struct {
-	// Parent is the traceparent that tasks get which the call makes due.
+	// Parent is what tasks keep which the call makes due: a traceparent, perhaps with a tracestate (Join of task/tracing).
 	Parent string
 	// Commit, if set, is told when a proposal of the call began and ended.
 	Commit func(began, ended time.Time)
@@ -31,10 +36,43 @@ func WithParent(ctx context.Context, traceparent string) context.Context {
 	return With(ctx, &Call{Parent: parent})
 }
 
+// WithState returns a context under which tasks get a tracestate, too, beside the traceparent that ctx has. Without one it says nothing; an invalid state
+// is ignored.
+func WithState(ctx context.Context, tracestate string) context.Context {
+	c, ok := ctx.Value(callKey{}).(*Call)
+	if !ok || c.Parent == "" {
+		return ctx
+	}
+	also := *c
+	also.Parent = tracing.Join(tracing.Parent(c.Parent), tracestate)
+	return With(ctx, &also)
+}
+
+// Headers sets the headers of a request to what ctx has.
+func Headers(ctx context.Context, h http.Header) {
+	parent := Parent(ctx)
+	if parent == "" {
+		return
+	}
+	h.Set(Header, tracing.Parent(parent))
+	if state := tracing.State(parent); state != "" {
+		h.Set(StateHeader, state)
+	}
+}
+
+// Of returns what tasks keep of a request with these headers; "": it has none. Several traceparents are none, as W3C says, and several tracestates are one.
+func Of(h http.Header) string {
+	one := h[Header]
+	if len(one) != 1 {
+		return ""
+	}
+	return tracing.Join(tracing.Parse(one[0]), strings.Join(h[StateHeader], ","))
+}
+
 // With returns a context of a call.
 func With(ctx context.Context, c *Call) context.Context { return context.WithValue(ctx, callKey{}, c) }
 
-// Parent returns the traceparent of a call; "": it has none.
+// Parent returns what tasks keep which a call makes due; "": nothing.
 func Parent(ctx context.Context) string {
 	if c, ok := ctx.Value(callKey{}).(*Call); ok {
 		return c.Parent

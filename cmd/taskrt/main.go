@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		if err != nil {
 			return err
 		}
-		return app.RunContext(tracing.WithParent(ctx, os.Getenv("TRACEPARENT")), ordered)
+		return app.RunContext(tracing.WithState(tracing.WithParent(ctx, os.Getenv("TRACEPARENT")), os.Getenv("TRACESTATE")), ordered)
 	}()
 	return p.report(ctx, err)
 }

@@ -204,7 +204,11 @@ func trace(n task.Time) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("00-%032x-%016x-%02x", n, n, n&1)
+	text := fmt.Sprintf("00-%032x-%016x-%02x", n, n, n&1)
+	if n%5 == 0 {
+		text += fmt.Sprintf(";sim=%d", n) // with a tracestate
+	}
+	return text
 }
 
 func labels(value string) []task.Label {

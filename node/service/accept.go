@@ -151,7 +151,7 @@ func (svc *Service) granted(ctx context.Context, namespace string, a accept.Answ
 				continue
 			}
 			shown := view.Of(m).Task(t)
-			shown.Traceparent = tracing.Attempt(t.Trace, t.Namespace, t.ID, t.Attempt)
+			shown.Traceparent = tracing.Parent(tracing.Attempt(t.Trace, t.Namespace, t.ID, t.Attempt))
 			shown.Lease.LeaseMS = max(1, min(shown.Lease.LeaseMS, g.Left-time.Since(came).Milliseconds()))
 			tasks = append(tasks, shown)
 		}

@@ -3,6 +3,7 @@ package view
 import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/tracing"
 )
 
 // completionID is the ID of an operation's completion.
@@ -20,7 +21,7 @@ func (v State) Operation(o *task.Operation) *api.Operation {
 		Partitions: o.Partitions, Counts: v.counts(o), Cleanups: api.OperationCleanups{Made: o.Cleanups, Dropped: o.Dropped},
 		Labels: map[string]string{}, Priority: int(o.Priority), Rev: o.Rev,
 		CreatedAt: api.TimeOf(int64(o.CreatedAt)), FinishedAt: Time(o.FinishedAt),
-		CreatedBy: v.CreatedBy(o.Creator), Traceparent: o.Trace,
+		CreatedBy: v.CreatedBy(o.Creator), Traceparent: tracing.Parent(o.Trace), Tracestate: tracing.State(o.Trace),
 	}
 	a.Arg, _ = Payload(o.Arg)
 	a.Result, a.ResultBase64 = Payload(o.Result)

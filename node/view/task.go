@@ -6,6 +6,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/task/tracing"
 )
 
 // State is one state of the machine. The zero State has none: it shows what a record alone says.
@@ -35,7 +36,7 @@ func (v State) Fill(a *api.Task, t *task.Task) {
 		Rev:             t.Rev, CreatedAt: api.TimeOf(int64(t.CreatedAt)),
 		StartedAt: Time(t.StartedAt), FinishedAt: Time(t.FinishedAt),
 		Parent: t.Parent, Partition: t.Partition, Labels: map[string]string{}, Priority: int(t.Priority),
-		CreatedBy: v.CreatedBy(t.Creator), Lease: v.Lease(t), History: make([]api.Attempt, len(t.History)), Traceparent: t.Trace,
+		CreatedBy: v.CreatedBy(t.Creator), Lease: v.Lease(t), History: make([]api.Attempt, len(t.History)), Traceparent: tracing.Parent(t.Trace), Tracestate: tracing.State(t.Trace),
 	}
 	a.Params, a.ParamsBase64 = Payload(v.params(t))
 	a.Result, a.ResultBase64 = Payload(t.Result)

@@ -16,8 +16,16 @@ const (
 	digits  = "0123456789abcdef"
 )
 
-// Valid reports whether s is a traceparent of version 00, in the one form in which records keep it.
+// Valid reports whether s is what records keep: a traceparent of version 00 in one form, and behind it perhaps a tracestate (Join).
 func Valid(s string) bool {
+	if len(s) > size && (s[size] != separator || len(s) == size+1 || len(s) > size+1+maxState || ParseState(s[size+1:]) != s[size+1:]) {
+		return false
+	}
+	return valid(Parent(s))
+}
+
+// valid reports whether s is a traceparent of version 00.
+func valid(s string) bool {
 	if len(s) != size || s[:atTrace] != "00-" || s[atSpan-1] != '-' || s[atFlags-1] != '-' {
 		return false
 	}
@@ -29,7 +37,7 @@ func Valid(s string) bool {
 	return strings.Trim(s[atTrace:atSpan-1], "0") != "" && strings.Trim(s[atSpan:atFlags-1], "0") != ""
 }
 
-// Parse reads a header of any version, as W3C asks for: of a later one what version 00 knows. It returns "" for what is none. Of the flags it
+// Parse reads a header traceparent of any version, as W3C asks for: of a later one what version 00 knows. It returns "" for what is none. Of the flags it
 // keeps those that are known, sampled and random.
 func Parse(header string) string {
 	s := header
@@ -40,7 +48,7 @@ func Parse(header string) string {
 		return ""
 	}
 	s = "00" + s[2:size]
-	if !Valid(s) {
+	if !valid(s) {
 		return ""
 	}
 	if flags := "0" + string(digits[strings.IndexByte(digits, s[size-1])&3]); s[atFlags:] != flags {
@@ -92,7 +100,7 @@ func Span(s, namespace, id string, attempt int64) string {
 	return string(b[:])
 }
 
-// Attempt returns the traceparent of what an attempt begins; "" of "".
+// Attempt returns the text of what an attempt begins, with the same tracestate; "" of "".
 func Attempt(s, namespace, id string, attempt int64) string {
 	if s == "" {
 		return ""

@@ -54,6 +54,7 @@ func appendTaskMembers(b []byte, x *api.Task) []byte {
 	b = strconv.AppendInt(append(b, `,"priority":`...), int64(x.Priority), 10)
 	b = appendText(b, `,"created_by":`, x.CreatedBy)
 	b = appendText(b, `,"traceparent":`, x.Traceparent)
+	b = appendText(b, `,"tracestate":`, x.Tracestate)
 	return b
 }
 

@@ -75,6 +75,8 @@ func (a *answerReader) task(x *api.Task) bool {
 			return a.Text(&x.CreatedBy)
 		case "traceparent":
 			return a.Text(&x.Traceparent)
+		case "tracestate":
+			return a.Text(&x.Tracestate)
 		}
 		return a.unknown(name)
 	})

@@ -143,11 +143,11 @@ func (c *conn) request(ctx context.Context, q *stream.Request) (*http.Request, e
 	}
 	r := c.template.WithContext(context.WithValue(ctx, overStream{}, true))
 	r.Method, r.URL, r.RequestURI, r.ContentLength = q.Method, u, q.Path, int64(len(q.Body))
-	r.Header = make(http.Header, len(c.template.Header)+3)
+	r.Header = make(http.Header, len(c.template.Header)+4)
 	for name, v := range c.template.Header {
 		r.Header[name] = v
 	}
-	for name, v := range map[string]string{api.KeyHeader: q.Key, codec.PreferHeader: q.Prefer, tracing.Header: q.Trace} {
+	for name, v := range map[string]string{api.KeyHeader: q.Key, codec.PreferHeader: q.Prefer, tracing.Header: q.Trace, tracing.StateHeader: q.State} {
 		if v != "" {
 			r.Header[http.CanonicalHeaderKey(name)] = []string{v}
 		}

@@ -137,7 +137,7 @@ func (c *conn) begin(q *stream.Request) error {
 
 // giveUp ends a request that nobody waits for any more. It gets its answer all the same: the request may have been done.
 func (c *conn) giveUp(q *stream.Request) error {
-	if q.Method != "" || q.Path != "" || q.Body != nil || q.Key != "" || q.Prefer != "" || q.Trace != "" {
+	if q.Method != "" || q.Path != "" || q.Body != nil || q.Key != "" || q.Prefer != "" || q.Trace != "" || q.State != "" {
 		return closing{websocket.StatusPolicyViolation, "a request with cancel says nothing else but its number"}
 	}
 	c.mu.Lock()

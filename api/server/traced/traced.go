@@ -5,22 +5,18 @@ import (
 	"net/http"
 
 	own "github.com/taskrt/taskrt/api/tracing"
-	"github.com/taskrt/taskrt/task/tracing"
 )
 
 // Tracer makes spans of requests. It must not block.
 type Tracer interface {
-	// Begin is told of a request with its traceparent, "" if it has none. It returns nil if no span is made. end is called with the status of the answer.
+	// Begin is told of a request with its trace context as tasks keep it, "" if it has none. It returns nil if no span is made. end is called with the status of the answer.
 	Begin(route, parent string) (c *own.Call, end func(status int))
 }
 
 // Begin returns a request whose context knows its trace, and what is to be called when it was answered. t may be nil. The table of routes says which
 // requests have a trace.
 func Begin(r *http.Request, route string, t Tracer) (traced *http.Request, end func(status int)) {
-	var parent string
-	if h := r.Header[own.Header]; len(h) == 1 { // several are none, as W3C says
-		parent = tracing.Parse(h[0])
-	}
+	parent := own.Of(r.Header)
 	var c *own.Call
 	if t != nil {
 		c, end = t.Begin(route, parent)

@@ -22,19 +22,22 @@ func TestBegin(t *testing.T) {
 	for _, c := range []struct {
 		route   string
 		headers []string
+		states  []string
 		want    string
 	}{
-		{"/v1/tasks", []string{parent}, parent},
-		{"/v1/operations", []string{"01" + parent[2:] + "-later"}, parent},
-		{"/v1/tasks", nil, ""},
-		{"/v1/tasks", []string{parent, parent}, ""},
-		{"/v1/tasks", []string{"nonsense"}, ""},
+		{"/v1/tasks", []string{parent}, nil, parent},
+		{"/v1/tasks", []string{parent}, []string{"b=2 ", "a=1"}, parent + ";b=2,a=1"},
+		{"/v1/tasks", []string{parent}, []string{"b=2", "b=1"}, parent},
+		{"/v1/operations", []string{"01" + parent[2:] + "-later"}, nil, parent},
+		{"/v1/tasks", nil, nil, ""},
+		{"/v1/tasks", []string{parent, parent}, nil, ""},
+		{"/v1/tasks", []string{"nonsense"}, []string{"a=1"}, ""},
 	} {
 		r, err := http.NewRequest(http.MethodPost, c.route, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header[own.Header] = c.headers
+		r.Header[own.Header], r.Header[own.StateHeader] = c.headers, c.states
 		traced, end := Begin(r, c.route, nil)
 		if got := own.Parent(traced.Context()); got != c.want || end != nil || (c.want == "") != (traced == r) {
 			t.Errorf("%+v: %q", c, got)

@@ -33,6 +33,9 @@ func Task(w *terminal.Table, t *api.Task) {
 	if t.Traceparent != "" {
 		row("trace", t.Traceparent)
 	}
+	if t.Tracestate != "" {
+		row("tracestate", t.Tracestate)
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.Labels)) {
 		row("label", name+"="+t.Labels[name])
 	}
