@@ -66,8 +66,10 @@ check-fast: fmt ## for the loop of a day: format, vet, the house's rules, the fa
 	$(GO) test $(LEAN) -short -skip '$(SELDOM)' $$($(GO) list ./... | grep -Ev '$(LONG)') | grep -Ev '^ok|no test files' ; exit $${PIPESTATUS[0]}
 
 # Into real processes the race detector does not look, and in one goroutine there is none to be found: that takes ten times as long for nothing.
+# internal/races leaves out by itself the packages whose tests start no goroutine. SEQUENTIAL are long tests of the other ones; its tests hold them
+# to it. The plain run has all of them.
 RACELESS := /internal/(e2e|linear|arch|sim|mutants|astool|rusttool)(/|$$)|/plugins/sdk$$
-SEQUENTIAL := ^Test(Docs|SmallWorld.*|TxnIsAllOrNothing|NothingStarves|Specification|Corpus|Differential|BenchGuestsAgree)$$
+SEQUENTIAL := ^Test(Docs|SmallWorld.*|TxnIsAllOrNothing|NothingStarves|SharesByWeight|LimitsHold|StoreAgainstModel|CorruptionOfOperationsShows|CorruptionShows|PinnedVersionsStay|EveryFieldIsHashed|EveryByteCounts|EntryRoundTrip|ResultIsTheLibrarys|TaskIsTheLibrarys|AgainstWhole)$$
 
 race: ## the tests at small sizes, with the race detector; not those of real processes, nor of one goroutine
 	$(GO) run ./internal/races $(LEAN) -race -short -count 1 -timeout 30m -skip '$(SEQUENTIAL)' -- $$($(GO) list ./... | grep -Ev '$(RACELESS)')

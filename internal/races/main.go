@@ -1,5 +1,7 @@
 // Command races runs the tests with the race detector, and runs a package again, once, whose process was ended by a fault of the detector itself.
 //
+// It leaves out the packages whose tests start no goroutine, and says which these are.
+//
 // Rarely the detector's runtime dies with "ThreadSanitizer: CHECK failed" (golang/go#78156). That says nothing of the tests.
 //
 //	go run ./internal/races FLAGS OF GO TEST -- PACKAGES
@@ -10,6 +12,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/taskrt/taskrt/internal/leash"
 )
@@ -21,9 +24,30 @@ func main() {
 		os.Exit(2)
 	}
 	flags, packages := os.Args[1:at], os.Args[at+1:]
+	packages, quiet, err := sift(flags, packages)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "races:", err)
+		os.Exit(1)
+	}
+	fmt.Printf("races: in %d packages no test starts a goroutine: %s\n", len(quiet), strings.Join(quiet, " "))
 	if !run(os.Stdout, packages, func(packages []string, read func(io.Reader) error) error { return goTest(flags, packages, read) }) {
 		os.Exit(1)
 	}
+}
+
+// sift leaves out of packages those of which none may race.
+func sift(flags, packages []string) (worth, quiet []string, err error) {
+	var tags []string
+	if at := slices.Index(flags, "-tags"); at >= 0 && at+1 < len(flags) {
+		tags = flags[at : at+2]
+	}
+	all, err := list(tags, []string{"./..."})
+	if err != nil {
+		return nil, nil, err
+	}
+	j := &judge{all: all, known: map[string]traits{}}
+	worth, quiet = j.part(packages)
+	return worth, quiet, nil
 }
 
 // goTest tests packages, and lets read have the events. It returns nil if all tests passed.
