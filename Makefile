@@ -5,6 +5,8 @@ TAGS := urfave_cli_no_docs
 COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 # Tests: `make vet` vets them; without symbols they link in half the time; many wait for processes, so four packages share two cores.
 LEAN := -tags $(TAGS) -vet=off -ldflags '-s -w' -p 4
+# Packages are tested in this order, each once. The longest come first, so that none of them runs alone at the end.
+ORDERED := ./internal/clustertest ./internal/e2e ./cmd/taskrt ./raftstore ./runtime ./api/apitest ./...
 LDFLAGS := -s -w -X main.commit=$(COMMIT)
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
@@ -52,7 +54,7 @@ demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 	$(GO) run ./internal/demo -taskrt bin/taskrt
 
 test: ## all tests
-	$(GO) test $(LEAN) -count 1 -timeout 30m ./... # -count 1: the cache does not know that real processes were built anew
+	$(GO) test $(LEAN) -count 1 -timeout 30m $(ORDERED) # -count 1: the cache does not know that real processes were built anew
 	cd packages && $(GO) test -vet=off ./... # the image, and what is said to those who run containers; make image-check runs it
 	cd packages/containers && $(GO) test -vet=off ./...
 
@@ -72,7 +74,7 @@ RACELESS := /internal/(e2e|linear|arch|sim|mutants|astool|rusttool)(/|$$)|/plugi
 SEQUENTIAL := ^Test(Docs|SmallWorld.*|TxnIsAllOrNothing|NothingStarves|SharesByWeight|LimitsHold|StoreAgainstModel|CorruptionOfOperationsShows|CorruptionShows|PinnedVersionsStay|EveryFieldIsHashed|EveryByteCounts|EntryRoundTrip|ResultIsTheLibrarys|TaskIsTheLibrarys|AgainstWhole)$$
 
 race: ## the tests at small sizes, with the race detector; not those of real processes, nor of one goroutine
-	$(GO) run ./internal/races $(LEAN) -race -short -count 1 -timeout 30m -skip '$(SEQUENTIAL)' -- $$($(GO) list ./... | grep -Ev '$(RACELESS)')
+	$(GO) run ./internal/races $(LEAN) -race -short -count 1 -timeout 30m -skip '$(SEQUENTIAL)' -- $$($(GO) list $(ORDERED) | grep -Ev '$(RACELESS)')
 
 short: ## tests without real processes
 	$(GO) test -tags $(TAGS) -short ./...
