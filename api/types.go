@@ -125,6 +125,8 @@ type SubmitRequest struct {
 	Deadline     *Time             `json:"deadline,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	Priority     *int              `json:"priority,omitempty"`
+	Traceparent  string            `json:"traceparent,omitempty"` // instead of that of the request; an invalid one is ignored (SPEC U2)
+	Tracestate   string            `json:"tracestate,omitempty"`  // of this traceparent
 
 	// Wait is ?wait=. Submit answers when the task's present cycle has an outcome, or after this time with TimedOut (SPEC W1).
 	// If the wait fails, its error is CodeRemoved or CodeOutcomeUnknown, because the task was submitted. 0 means: do not wait.

@@ -45,11 +45,13 @@ func (s *suite) traces(ctx context.Context, t *testing.T) {
 	}
 	has("batch", batch[0].Task, otherTrace)
 	has("joined", batch[1].Task, oneTrace)
-	txn, err := s.Txn(one, api.TxnRequest{Submit: []api.SubmitRequest{{ID: "trace-three", Behavior: name}}})
-	if err != nil || len(txn.Tasks) != 1 {
+	s.tracesOfEntries(one, t, name)
+	txn, err := s.Txn(one, api.TxnRequest{Submit: []api.SubmitRequest{{ID: "trace-three", Behavior: name}, {ID: "trace-four", Behavior: name, Traceparent: otherTrace}}})
+	if err != nil || len(txn.Tasks) != 2 {
 		t.Fatalf("txn: %+v, %v", txn, err)
 	}
 	has("txn", txn.Tasks[0], oneTrace)
+	has("one of a txn", txn.Tasks[1], otherTrace)
 
 	accepted := s.accept(ctx, t, api.AcceptRequest{Behavior: name, Max: 1})[0]
 	if p := accepted.Traceparent; accepted.ID != "trace-one" || len(p) != len(oneTrace) || p[:36] != oneTrace[:36] || p[36:52] == oneTrace[36:52] || p[52:] != oneTrace[52:] {
@@ -77,5 +79,22 @@ func (s *suite) traces(ctx context.Context, t *testing.T) {
 	has("partition", part, oneTrace)
 	if part.Tracestate != state {
 		t.Errorf("partition: %+v", part)
+	}
+}
+
+// tracesOfEntries: an entry of a batch may name a trace of its own.
+func (s *suite) tracesOfEntries(ctx context.Context, t *testing.T, name string) {
+	each, err := s.SubmitBatch(ctx, []api.SubmitRequest{
+		{ID: "trace-own", Behavior: name, Traceparent: otherTrace, Tracestate: " a=1"},
+		{ID: "trace-bad", Behavior: name, Traceparent: "00-x", Tracestate: "a=1"},
+		{ID: "trace-call", Behavior: name, Tracestate: "a=1"},
+	})
+	if err != nil || len(each) != 3 || each[0].SubmitReply == nil || each[1].SubmitReply == nil || each[2].SubmitReply == nil {
+		t.Fatalf("batch of traces: %+v, %v", each, err)
+	}
+	for i, want := range [][2]string{{otherTrace, "a=1"}, {oneTrace, ""}, {oneTrace, ""}} {
+		if x := each[i].Task; x.Traceparent != want[0] || x.Tracestate != want[1] {
+			t.Errorf("%d of a batch: %+v, want %q", i, x, want)
+		}
 	}
 }

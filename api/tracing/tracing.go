@@ -69,6 +69,15 @@ func Of(h http.Header) string {
 	return tracing.Join(tracing.Parse(one[0]), strings.Join(h[StateHeader], ","))
 }
 
+// Own returns a context of one entry of a call: with the trace that the entry names itself, else with that of the call.
+func Own(ctx context.Context, traceparent, tracestate string) context.Context {
+	parent := tracing.Parse(traceparent)
+	if parent == "" {
+		return ctx
+	}
+	return With(ctx, &Call{Parent: tracing.Join(parent, tracestate)})
+}
+
 // With returns a context of a call.
 func With(ctx context.Context, c *Call) context.Context { return context.WithValue(ctx, callKey{}, c) }
 

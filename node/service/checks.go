@@ -10,6 +10,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/spaces"
+	"github.com/taskrt/taskrt/api/tracing"
 	"github.com/taskrt/taskrt/node/identity"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/names"
@@ -110,7 +111,7 @@ func (c *checks) submitNow(ctx context.Context, r *api.SubmitRequest, room *cont
 		return task.Submit{}, err
 	}
 	cmd := submitOf(r)
-	cmd.BehaviorRev, cmd.Trace = of.behavior.Rev, c.svc.traceOf(ctx)
+	cmd.BehaviorRev, cmd.Trace = of.behavior.Rev, c.svc.traceOf(tracing.Own(ctx, r.Traceparent, r.Tracestate))
 	if cmd.Params, err = room.whole(ctx, "params", cmd.Params); err != nil {
 		return task.Submit{}, err
 	}

@@ -114,6 +114,8 @@ func appendSubmitRequestMembers(b []byte, x *api.SubmitRequest) []byte {
 	if x.Priority != nil {
 		b = strconv.AppendInt(append(b, `,"priority":`...), int64(*x.Priority), 10)
 	}
+	b = appendText(b, `,"traceparent":`, x.Traceparent)
+	b = appendText(b, `,"tracestate":`, x.Tracestate)
 	return b
 }
 

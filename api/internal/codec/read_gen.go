@@ -119,6 +119,8 @@ const (
 	hasDeadline
 	hasLabels
 	hasPriority
+	hasTraceparent
+	hasTracestate
 )
 
 // field reads the value of a member, if it is plain.
@@ -146,6 +148,10 @@ func (s *submitReader) field(x *api.SubmitRequest, name []byte, depth int) (bit 
 		return hasLabels, s.Labels(&x.Labels)
 	case "priority":
 		return hasPriority, s.intOrNil(&x.Priority)
+	case "traceparent":
+		return hasTraceparent, s.Text(&x.Traceparent)
+	case "tracestate":
+		return hasTracestate, s.Text(&x.Tracestate)
 	}
 	return 0, false
 }

@@ -16,6 +16,7 @@ var bodies = []string{
 	`{"behavior":"echo","params":[1,-2.5e3,true,false,null,"\"}]{[",{"a":{}},[]],"labels":{"a":"b","c":"d"},"delay":"1s","if_exists":"join"}`,
 	`{"behavior":"echo","params_base64":"AAEC","not_before":"2026-11-22T12:00:00.1239+02:00","deadline":"2027-01-01T00:00:00Z","namespace":"n1"}`,
 	`{"behavior":"echo","params_base64":"","labels":{},"priority":-0,"params":null}`,
+	`{"behavior":"echo","traceparent":"00-\u0030","tracestate":"a=1"}`, `{"behavior":"echo","traceparent":7}`, `{"behavior":"echo","traceparent":"00-1","tracestate":"a=1"}`,
 	`{"behavior":"echo","params_base64":"?"}`, `{"behavior":"echo","params_base64":null}`, `{"behavior":"echo","delay":"5"}`, `{"behavior":"echo","delay":7}`,
 	`{"behavior":"echo","not_before":"yesterday"}`, `{"behavior":"echo","labels":{"a":"b","a":"c"}}`, `{"behavior":"echo","labels":{"a":1}}`, `{"behavior":"echo","labels":null}`,
 	`{"behavior":"echo","priority":1e1}`, `{"behavior":"echo","priority":"1"}`, `{"behavior":"echo","behavior":"echo"}`, `{"behavior":"echo","colour":"red"}`,
