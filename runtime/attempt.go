@@ -30,6 +30,8 @@ type Attempt struct {
 	HTTP func(ctx context.Context, q *fetch.Request) (*fetch.Response, error)
 	// Outside, if set, is asked for all that the three functions above do not say, instead of Config.Grants.
 	Outside Outside
+	// Watch, if set, stands before Outside, or before what Config.Grants does.
+	Watch func(Outside) Outside
 	// Spans, if set, notes the guest's own spans (SPEC U2).
 	Spans guestspans.Spans
 

@@ -130,25 +130,12 @@ func (g *guest) fetcher() (do func(context.Context, *fetch.Request) (*fetch.Resp
 	if g.attempt.HTTP != nil {
 		return g.attempt.HTTP, manifest.MaxPayloadBytes, 0, 0, nil
 	}
-	if o := g.attempt.Outside; o != nil {
-		g.outside(func() { most, room, err = o.HTTPLimits(g.ctx) })
-		if err != nil {
-			return nil, 0, 0, httpErrno(err), err
-		}
-		return o.HTTP, most, room, 0, nil
+	o := outsideOf(g)
+	g.outside(func() { most, room, err = o.HTTPLimits(g.ctx) })
+	if err != nil {
+		return nil, 0, 0, httpErrno(err), err
 	}
-	info, known := g.taskInfo()
-	if !known {
-		return nil, 0, 0, abi.EDENIED, fetch.ErrDenied
-	}
-	rules := g.grants.HTTP(info.Namespace, info.Behavior)
-	if len(rules) == 0 {
-		return nil, 0, 0, abi.EDENIED, fmt.Errorf("%w: this worker grants %s in namespace %s no requests", fetch.ErrDenied, info.Behavior, info.Namespace)
-	}
-	for _, r := range rules {
-		most, room = max(most, r.MaxRequestBytes), max(room, r.MaxResponseBytes)
-	}
-	return func(ctx context.Context, q *fetch.Request) (*fetch.Response, error) { return g.fetch.Do(ctx, rules, q) }, most, room, 0, nil
+	return o.HTTP, most, room, 0, nil
 }
 
 func decodeRequest(head []byte) (*fetch.Request, error) {

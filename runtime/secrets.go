@@ -79,6 +79,18 @@ func (g *guest) taskInfo() (info abi.TaskInfo, known bool) {
 	return info, known
 }
 
+// outsideOf returns what does for the guest what a capability allows to it: the attempt's Outside, or this process by Config.Grants.
+func outsideOf(g *guest) (o Outside) {
+	if o = g.attempt.Outside; o == nil {
+		info, known := g.taskInfo()
+		o = grants.Attempt{Grants: g.grants, Client: g.fetch, Namespace: info.Namespace, Behavior: info.Behavior, Known: known}
+	}
+	if g.attempt.Watch != nil {
+		o = g.attempt.Watch(o)
+	}
+	return o
+}
+
 // secret is a secret that the attempt has read. It stays the same until the attempt ends.
 type secret struct {
 	name  string
@@ -111,15 +123,8 @@ func (g *guest) secret(name string) ([]byte, abi.Errno) {
 		}
 	}
 	read := g.attempt.Secrets
-	if o := g.attempt.Outside; read == nil && o != nil {
-		read = func(name string) ([]byte, error) { return o.Secret(g.ctx, name) }
-	}
 	if read == nil {
-		info, known := g.taskInfo()
-		if !known {
-			return nil, abi.EDENIED
-		}
-		read = func(name string) ([]byte, error) { return g.grants.Secret(info.Namespace, info.Behavior, name) }
+		read = func(name string) ([]byte, error) { return outsideOf(g).Secret(g.ctx, name) }
 	}
 	var value []byte
 	var err error

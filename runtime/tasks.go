@@ -65,19 +65,12 @@ func (g *guest) submit(doc []byte) (abi.Errno, error) {
 
 // maySubmit returns nil if the guest may submit tasks of a behavior.
 func (g *guest) maySubmit(behavior string) (err error) {
-	var may bool
-	switch o := g.attempt.Outside; {
-	case g.attempt.Tasks != nil:
-		may = g.attempt.Tasks(behavior)
-	case o != nil:
-		g.outside(func() { err = o.MaySubmit(g.ctx, behavior) })
-		return err
-	default:
-		info, known := g.taskInfo()
-		may = known && g.grants.Tasks(info.Namespace, info.Behavior, behavior)
+	if may := g.attempt.Tasks; may != nil {
+		if !may(behavior) {
+			return grants.ErrDenied
+		}
+		return nil
 	}
-	if !may {
-		return grants.ErrDenied
-	}
-	return nil
+	g.outside(func() { err = outsideOf(g).MaySubmit(g.ctx, behavior) })
+	return err
 }

@@ -4,16 +4,21 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/runtime/grants"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker/stream"
 )
@@ -49,8 +54,14 @@ type real struct {
 
 func startReal(t *testing.T) *real {
 	t.Helper()
+	return startGranted(t, nil)
+}
+
+// startGranted starts one whose operator grants capabilities, and which is asked for spans.
+func startGranted(t *testing.T, granted *grants.Grants) *real {
+	t.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	e, err := runtime.New(runtime.Config{CacheDir: t.TempDir(), Logger: logger})
+	e, err := runtime.New(runtime.Config{CacheDir: t.TempDir(), Logger: logger, Grants: granted, CheckChild: func([]byte) (string, error) { return "echo", nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +71,7 @@ func startReal(t *testing.T) *real {
 	w, err := New(Config{
 		ID: "w1", Dir: t.TempDir(), Slots: 2, Dial: r.hub, Modules: r.files, Runner: Engine(e), Logger: logger,
 		Boottime: func() time.Duration { return runtime.Boottime() + time.Duration(r.jump.Load()) },
+		Traces:   true,
 		OnRun: func(run Run) {
 			r.rmu.Lock()
 			defer r.rmu.Unlock()
@@ -154,6 +166,46 @@ func TestRealEcho(t *testing.T) {
 	r.idle()
 	if len(r.spans) != 1 || r.spans[0].Started >= r.spans[0].Ended {
 		t.Errorf("spans %+v", r.spans)
+	}
+}
+
+// TestRealCallsAreShown: where guests run in the worker's own process, too, their trace has the secrets that they read, the requests that they make
+// and the children that they ask for (SPEC U2).
+func TestRealCallsAreShown(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "key"), []byte("correct-horse-battery"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	granted, err := grants.Parse(fmt.Appendf(nil, `{"secrets_dir":".","grants":[{"namespace":"default","behavior":"b","secrets":["key"],"tasks":["echo"],"http":[
+		{"hosts":[%q],"schemes":["http"],"methods":["POST"],"private":["127.0.0.0/8"],"max_request_bytes":4}]}]}`, strings.TrimPrefix(s.URL, "http://")), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := startGranted(t, granted)
+	for i, c := range []struct{ guest, params, want string }{
+		{"secrets", "=key", "[secret false]"},
+		{"secrets", "=other", "[secret true]"},
+		{"submits", "={}\n", "[tasks.submit false]"},
+		{"http", `{"method":"POST","url":"` + s.URL + `/x"}`, "[http false]"},
+	} {
+		r.run(c.guest, uint64(7+i), c.params)
+		var shown []string
+		r.until("told", func() bool {
+			r.rmu.Lock()
+			defer r.rmu.Unlock()
+			if len(r.ends) <= i {
+				return false
+			}
+			for _, call := range r.ends[i].Spans.Calls {
+				shown = append(shown, fmt.Sprint(call.Name, " ", call.Failed))
+			}
+			return true
+		})
+		if got := fmt.Sprint(shown); got != c.want {
+			t.Errorf("%s %s: %s, want %s", c.guest, c.params, got, c.want)
+		}
 	}
 }
 

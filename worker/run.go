@@ -243,7 +243,10 @@ func (r *run) attempt(in inputs) runtime.Attempt {
 		Spans:            r.spans.Own(),
 	}
 	if r.s.w.cfg.Outside != nil {
-		a.Outside = r.spans.Outside(outside{r})
+		a.Outside = outside{r}
+	}
+	if r.spans != nil {
+		a.Watch = r.spans.Outside
 	}
 	if t.Checkpoint.Encoding != task.None && in.checkpoint == nil {
 		a.Checkpoint = append([]byte{}, t.Checkpoint.Data...) // not nil: an empty checkpoint is one, too

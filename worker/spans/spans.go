@@ -194,13 +194,8 @@ func (h host) Call(ctx context.Context, op abi.Op, payload []byte) (response []b
 	return h.Host.Call(ctx, op, payload)
 }
 
-// Outside returns an Outside that notes what the guest calls.
-func (a *Attempt) Outside(o runtime.Outside) runtime.Outside {
-	if a == nil {
-		return o
-	}
-	return outside{o, a}
-}
+// Outside returns an Outside that notes what the guest calls. It is the Watch of a runtime.Attempt.
+func (a *Attempt) Outside(o runtime.Outside) runtime.Outside { return outside{o, a} }
 
 type outside struct {
 	runtime.Outside
