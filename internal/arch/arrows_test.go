@@ -152,7 +152,7 @@ var arrows = map[string][]string{
 	"internal/trio":     {"internal/leash"},
 
 	"plugins/examples":             {},
-	"plugins/plugintest":           {"abi", "internal/built", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "runtime/manifest", "task/blobs"},
+	"plugins/plugintest":           {"abi", "internal/built", "plugins/sdk/go", "plugins/sdk/go/sdktest", "runtime", "runtime/fetch", "runtime/grants", "runtime/manifest", "task/blobs", "runtime/guestspans"},
 	"plugins/sdk":                  {},
 	"plugins/sdk/go":               {"abi", "plugins/sdk/go/internal/host", "plugins/sdk/go/tinyjson"},
 	"plugins/sdk/go/tinyjson":      {},

@@ -44,6 +44,7 @@ type Host struct {
 	Notes     []string // progress notes, as beats told them
 	Logs      []Log
 	Children  []Child // submitted by the attempts that succeeded
+	Spans     []Span  // of all attempts, in the order of their beginning
 	BlobBytes int64   // bytes read of blobs; blobs that are read as params do not count
 }
 
@@ -165,6 +166,7 @@ func (h *Host) attempt(s *manifest.Settings, version string, params []byte) (run
 	a, err := runtime.LocalAttempt(s, params, info)
 	a.Checkpoint, a.Config = h.Checkpoint, h.Config
 	a.Secrets, a.HTTP, a.Tasks = h.secret, h.fetch, h.tasks
+	a.Spans = &noted{h: h}
 	replace(&a.MemoryBytes, h.Limits.Memory)
 	replace(&a.Fuel, h.Limits.Fuel)
 	replace(&a.ResultBytes, h.Limits.Result)

@@ -304,3 +304,12 @@ func TestTasks(t *testing.T) {
 		t.Errorf("%+v, %q", h.Children, r.Result)
 	}
 }
+
+// TestSpans: a plugin's own spans are seen as the host takes them.
+func TestSpans(t *testing.T) {
+	h := &plugintest.Host{}
+	load(t, "spans").Run(t, "spans", h).WantKind(t, plugintest.Succeeded)
+	if got, want := fmt.Sprint(h.Spans), "[{work [rows=3] 0 false } {save [] 1 true } {check [] 1 true row 7 is bad}]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -18,6 +18,7 @@ func TestAssemblyScriptGuest(t *testing.T) {
 	t.Run("manifest", func(t *testing.T) { guestManifest(t, m) })
 	t.Run("operation", func(t *testing.T) { guestOperation(t, m) })
 	t.Run("JSON", func(t *testing.T) { guestJSON(t, m) })
+	t.Run("spans", func(t *testing.T) { guestSpans(t, m) })
 }
 
 // TestAssemblyScriptFailures runs a guest in AssemblyScript with params that are not what it takes, and one that goes wrong.

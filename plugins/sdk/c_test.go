@@ -62,6 +62,7 @@ func TestCFeatures(t *testing.T) {
 	m.Run(t, "stack", &plugintest.Host{Params: make([]byte, 40)}).WantResult(t, "40")
 	m.Run(t, "stack", &plugintest.Host{Params: make([]byte, 100)}).WantError(t, runtime.CodeTrap, true)
 	m.Run(t, "none", &plugintest.Host{}).WantError(t, "unknown_behavior", false)
+	t.Run("spans", func(t *testing.T) { guestSpans(t, m) })
 }
 
 func testCOperation(t *testing.T, m *plugintest.Module) {

@@ -32,6 +32,17 @@ func TestRustGuest(t *testing.T) {
 	t.Run("manifest", func(t *testing.T) { guestManifest(t, m) })
 	t.Run("operation", func(t *testing.T) { guestOperation(t, m) })
 	t.Run("JSON", func(t *testing.T) { guestJSON(t, m) })
+	t.Run("spans", func(t *testing.T) { guestSpans(t, m) })
+}
+
+// guestSpans: spans nest, end once, and say only what a host takes (SPEC U2).
+func guestSpans(t *testing.T, m *plugintest.Module) {
+	h := &plugintest.Host{}
+	m.Run(t, "spans", h).WantKind(t, plugintest.Succeeded)
+	want := "[{work [file=a b rows=3] 0 true } {part [] 1 true row 7 is bad} {span [] 1 true failed} {" + strings.Repeat("x", 64) + " [] 1 true } {open [] 0 false }]"
+	if got := fmt.Sprint(h.Spans); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }
 
 // guestManifest: the host takes every field, and reads what was meant.
@@ -49,7 +60,8 @@ func guestManifest(t *testing.T, m *plugintest.Module) {
 		 "on_trap":"fail","on_timeout":"fail","on_exhausted":"retry","max_lost":7,
 		 "max_concurrent":8,"concurrency_key":"/k","max_per_key":9,"key_order":"strict",
 		 "retention":{"success":"never","failure":"1h0m0s","count":10},"result":"required",
-		 "params_schema":{"type":"object"},"result_schema":true}]}`)); err != nil {
+		 "params_schema":{"type":"object"},"result_schema":true},
+		{"name":"spans"}]}`)); err != nil {
 		t.Fatal(err)
 	}
 	var got, meant any

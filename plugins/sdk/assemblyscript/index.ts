@@ -18,4 +18,5 @@ export { Outcome, OutcomeKind } from "./assembly/outcome";
 export { Partition, PartitionError, Partitions } from "./assembly/partitions";
 export { Reader } from "./assembly/reader";
 export { taskrt_describe, taskrt_run } from "./assembly/run";
+export { Span } from "./assembly/span";
 export { Status, statusText } from "./assembly/status";

@@ -214,6 +214,23 @@ void taskrt_log_bytes(int level, const void *text, size_t n);
 void taskrt_print(const void *text, size_t n);       /* to standard output, which is log too */
 void taskrt_print_error(const void *text, size_t n); /* to standard error */
 
+/* taskrt_span is a span of the plugin's own, which stands in the trace of its attempt inside the span that was begun last and has not ended. The
+ * arguments behind the name are keys and values in turn, up to NULL; a key is of [a-z0-9_.-]. Text that is too long is cut, what cannot be printed
+ * becomes a space, and the first eight attributes count. It is cheap if nobody wants the trace. A host that knows no spans, or has too many open,
+ * shows none.
+ *
+ *   taskrt_span span = taskrt_span_begin("parse", "file", name, (char *)NULL);
+ *   …
+ *   taskrt_span_end(&span);
+ */
+typedef struct {
+  bool open;
+} taskrt_span;
+
+taskrt_span taskrt_span_begin(const char *name, ...);
+void taskrt_span_end(taskrt_span *span); /* spans end in the opposite order of their beginning; a second end does nothing */
+void taskrt_span_fail(taskrt_span *span, const char *format, ...) TASKRT_PRINTF(2, 3); /* ends it, and says why what it is about failed */
+
 /* ---- Ends ---- */
 
 /* taskrt_succeed gives the result: JSON, or any bytes. Call it once; to write the result in pieces, use a taskrt_result_writer. A result
@@ -397,7 +414,7 @@ int32_t taskrt_next_partition(taskrt_partitions *all, taskrt_partition *p);
 
 enum { TASKRT_CH_PARAMS, TASKRT_CH_INFO, TASKRT_CH_CHECKPOINT, TASKRT_CH_RESPONSE, TASKRT_CH_CONFIG };
 enum { TASKRT_CH_RESULT = 16, TASKRT_CH_ERROR, TASKRT_CH_NOTE, TASKRT_CH_MANIFEST, TASKRT_CH_NEXT_TIME };
-enum { TASKRT_OP_SAVE = 1, TASKRT_OP_RANDOM = 6, TASKRT_OP_PARTITIONS = 8, TASKRT_OP_BLOB_SIZE = 9, TASKRT_OP_BLOB_READ = 10 };
+enum { TASKRT_OP_SAVE = 1, TASKRT_OP_RANDOM = 6, TASKRT_OP_PARTITIONS = 8, TASKRT_OP_BLOB_SIZE = 9, TASKRT_OP_BLOB_READ = 10, TASKRT_OP_SPAN_BEGIN = 11, TASKRT_OP_SPAN_END = 12 };
 
 /* taskrt_call makes a request that has no function here, and reads the response. TASKRT_E2BIG also says that the response does not fit the arena. */
 int32_t taskrt_call(taskrt_arena *arena, int32_t op, const void *payload, size_t n, taskrt_str *response);
@@ -749,6 +766,61 @@ void taskrt_log(int level, const char *format, ...) {
 }
 
 void taskrt_log_bytes(int level, const void *text, size_t n) { taskrt_abi_log(level, text, (uint32_t)n); }
+
+/* taskrt__span_text appends text that the host takes, of at most so many bytes. */
+static size_t taskrt__span_text(char *to, const char *text, size_t length, size_t most) {
+  size_t used = 0;
+  for (size_t at = 0, n; at < length; at += n) {
+    uint32_t c = taskrt_utf8_decode(text + at, length - at, &n);
+    if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xfffd) c = ' ';
+    char one[4];
+    size_t size = taskrt_utf8_encode(c, one);
+    if (used + size > most) break;
+    __builtin_memcpy(to + used, one, size);
+    used += size;
+  }
+  return used;
+}
+
+enum { TASKRT__SPAN_NAME = 64, TASKRT__SPAN_TEXT = 256, TASKRT__SPAN_ATTRIBUTES = 8 };
+
+taskrt_span taskrt_span_begin(const char *name, ...) {
+  char payload[TASKRT__SPAN_NAME + TASKRT__SPAN_ATTRIBUTES * (1 + TASKRT__SPAN_NAME + 1 + TASKRT__SPAN_TEXT)];
+  size_t n = taskrt__span_text(payload, name, __builtin_strlen(name), TASKRT__SPAN_NAME);
+  if (n == 0) n = taskrt__span_text(payload, "span", 4, TASKRT__SPAN_NAME);
+  va_list args;
+  va_start(args, name);
+  for (int i = 0; i < TASKRT__SPAN_ATTRIBUTES; i++) {
+    const char *key = va_arg(args, const char *);
+    if (key == NULL) break;
+    const char *value = va_arg(args, const char *);
+    if (value == NULL) break;
+    payload[n++] = '\n';
+    n += taskrt__span_text(payload + n, key, __builtin_strlen(key), TASKRT__SPAN_NAME);
+    payload[n++] = '=';
+    n += taskrt__span_text(payload + n, value, __builtin_strlen(value), TASKRT__SPAN_TEXT);
+  }
+  va_end(args);
+  return (taskrt_span){.open = taskrt_abi_call(TASKRT_OP_SPAN_BEGIN, payload, (uint32_t)n) >= 0};
+}
+
+static void taskrt__span_over(taskrt_span *span, const char *why, size_t n) {
+  if (span->open) taskrt_abi_call(TASKRT_OP_SPAN_END, why, (uint32_t)n); /* a span says nothing of the outcome */
+  span->open = false;
+}
+
+void taskrt_span_end(taskrt_span *span) { taskrt__span_over(span, "", 0); }
+
+void taskrt_span_fail(taskrt_span *span, const char *format, ...) {
+  char text[TASKRT_TEXT_MAX], why[TASKRT__SPAN_TEXT];
+  va_list args;
+  va_start(args, format);
+  taskrt_str s = taskrt__text(text, sizeof text, format, args);
+  va_end(args);
+  size_t n = taskrt__span_text(why, s.text, s.length, sizeof why);
+  if (n == 0) n = taskrt__span_text(why, "failed", 6, sizeof why);
+  taskrt__span_over(span, why, n);
+}
 
 static void taskrt__fd_write(int32_t fd, const void *text, size_t n) {
   struct {

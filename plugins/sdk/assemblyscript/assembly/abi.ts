@@ -26,6 +26,8 @@ export namespace op {
   export const PARTITIONS: i32 = 8;
   export const BLOB_SIZE: i32 = 9;
   export const BLOB_READ: i32 = 10;
+  export const SPAN_BEGIN: i32 = 11;
+  export const SPAN_END: i32 = 12;
 }
 
 /** Bytes of one response. */

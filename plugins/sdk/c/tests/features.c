@@ -172,12 +172,31 @@ static taskrt_outcome not_finite(void) {
   return taskrt_finish(&w);
 }
 
+/* spans shows spans, the last of them open. */
+static taskrt_outcome spans(void) {
+  char name[101] = {0};
+  __builtin_memset(name, 'x', 99);
+  taskrt_span work = taskrt_span_begin("work", "file", "a\nb", "rows", "3", (char *)NULL);
+  taskrt_span part = taskrt_span_begin("part", (char *)NULL);
+  taskrt_span_fail(&part, "row %d\nis bad", 7);
+  taskrt_span_end(&part);
+  taskrt_span refused = taskrt_span_begin("x", "BAD KEY", "v", (char *)NULL);
+  taskrt_span_end(&refused); /* nothing: what is around it goes on */
+  taskrt_span empty = taskrt_span_begin("", (char *)NULL);
+  taskrt_span_fail(&empty, "%s", "");
+  taskrt_span cut = taskrt_span_begin(name, (char *)NULL);
+  taskrt_span_end(&cut);
+  taskrt_span_end(&work);
+  taskrt_span_begin("open", (char *)NULL);
+  return TASKRT_OK;
+}
+
 TASKRT_MANIFEST({"schema": 1, "behaviors": [
   {"name": "task"}, {"name": "complete"}, {"name": "cleanup"}, {"name": "blob"}, {"name": "error"},
   {"name": "memory", "limits": {"memory_bytes": 1048576}}, {"name": "format"}, {"name": "not-finite"}, {"name": "stack"}, {"name": "part", "operation": {"complete": "complete", "cleanup": "cleanup"}},
-  {"name": "none"}
+  {"name": "spans"}, {"name": "none"}
 ]});
 
 /* In another order than in the manifest: the name counts. */
 TASKRT_BEHAVIORS({"part", part}, {"cleanup", part}, {"complete", complete}, {"task", task}, {"blob", blob}, {"error", error}, {"memory", memory},
-                 {"format", format}, {"not-finite", not_finite}, {"stack", stack});
+                 {"format", format}, {"not-finite", not_finite}, {"stack", stack}, {"spans", spans});

@@ -65,6 +65,10 @@ pub const OP_PARTITIONS: i32 = 8;
 pub const OP_BLOB_SIZE: i32 = 9;
 /// Op: reads bytes of a blob.
 pub const OP_BLOB_READ: i32 = 10;
+/// Op: begins a span of the guest's own.
+pub const OP_SPAN_BEGIN: i32 = 11;
+/// Op: ends the span that was begun last and has not ended.
+pub const OP_SPAN_END: i32 = 12;
 
 /// The longest response of a call, in bytes.
 pub const MAX_RESPONSE: usize = 1 << 20;

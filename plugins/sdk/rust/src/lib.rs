@@ -62,6 +62,7 @@ mod partitions;
 pub mod process;
 mod reader;
 mod run;
+mod span;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 mod time;
@@ -74,6 +75,7 @@ pub use json::BlobRef;
 pub use operation::OperationTask;
 pub use partitions::{Partition, PartitionError, Partitions};
 pub use reader::Reader;
+pub use span::Span;
 pub use time::Time;
 
 #[cfg(target_arch = "wasm32")]

@@ -74,6 +74,23 @@ pub struct Task {
     pub notes: Vec<String>,
     /// Every line logged.
     pub logs: Vec<(i32, String)>,
+    /// Every span of the plugin's own, in the order of their beginning.
+    pub spans: Vec<Span>,
+}
+
+/// A span of the plugin's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// As given.
+    pub name: String,
+    /// `KEY=VALUE`.
+    pub attributes: Vec<String>,
+    /// How many spans lie around it.
+    pub depth: usize,
+    /// By the plugin.
+    pub ended: bool,
+    /// It failed.
+    pub why: String,
 }
 
 impl Default for Task {
@@ -96,6 +113,7 @@ impl Default for Task {
             saved: Vec::new(),
             notes: Vec::new(),
             logs: Vec::new(),
+            spans: Vec::new(),
         }
     }
 }
@@ -226,6 +244,7 @@ struct State {
     response: Option<Vec<u8>>,
     out: BTreeMap<i32, Vec<u8>>,
     seed: u64,
+    open: Vec<usize>, // spans, by their places
 }
 
 struct TestHost(RefCell<State>);
@@ -255,8 +274,38 @@ impl State {
             }
             abi::OP_BLOB_SIZE | abi::OP_BLOB_READ => self.blob(op, payload),
             abi::OP_PARTITIONS => self.page(payload),
+            abi::OP_SPAN_BEGIN => self.begin_span(payload),
+            abi::OP_SPAN_END => self.end_span(payload),
             _ => Err(abi::ENOSYS),
         }
+    }
+
+    fn begin_span(&mut self, payload: &[u8]) -> Result<Vec<u8>, i32> {
+        let text = std::str::from_utf8(payload).map_err(|_| abi::EINVAL)?;
+        let mut lines = text.split('\n').map(str::to_string);
+        let name = lines.next().filter(|name| !name.is_empty()).ok_or(abi::EINVAL)?;
+        let attributes: Vec<String> = lines.collect();
+        let key = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-".contains(c);
+        for attribute in &attributes {
+            let (k, _) = attribute.split_once('=').ok_or(abi::EINVAL)?;
+            if k.is_empty() || k.starts_with("taskrt.") || !k.chars().all(key) {
+                return Err(abi::EINVAL);
+            }
+        }
+        if self.open.len() == 16 {
+            return Err(abi::E2BIG);
+        }
+        self.task.spans.push(Span { name, attributes, depth: self.open.len(), ended: false, why: String::new() });
+        self.open.push(self.task.spans.len() - 1);
+        Ok(Vec::new())
+    }
+
+    fn end_span(&mut self, why: &[u8]) -> Result<Vec<u8>, i32> {
+        let at = self.open.pop().ok_or(abi::ENOENT)?;
+        let span = &mut self.task.spans[at];
+        span.ended = true;
+        span.why = String::from_utf8_lossy(why).into_owned();
+        Ok(Vec::new())
     }
 
     /// One step of splitmix64: the same bytes in every run of a test.

@@ -363,3 +363,32 @@ fn repeated_name() {
 fn bad_schema() {
     manifest(&[Behavior::raw("abc", |_| Ok(())).params_schema("{")]);
 }
+
+#[test]
+fn spans() {
+    let mut task = Task::default();
+    let r = raw(&mut task, |c| {
+        let work = c.span("work", &[("file", "a\nb"), ("rows", "3")]);
+        assert_eq!(c.span("part", &[]).fail("row 7\nis bad"), "row 7\nis bad");
+        c.span("last", &[]).end();
+        drop(c.span("x", &[("BAD KEY", "v")])); // refused: what is around it goes on
+        c.span("", &[]).fail("");
+        c.span(&"é".repeat(40), &[("v", &"x".repeat(300))]).end();
+        std::mem::forget(c.span("open", &[]));
+        std::mem::forget(work);
+        Ok(())
+    });
+    assert_eq!(r.outcome, Outcome::Ok);
+    let said: Vec<_> =
+        task.spans.iter().map(|s| format!("{} {:?} {} {} {}", s.name, s.attributes, s.depth, s.ended, s.why)).collect();
+    let long = format!("{} [\"v={}\"] 1 true ", "é".repeat(32), "x".repeat(256));
+    let want = [
+        r#"work ["file=a b", "rows=3"] 0 false "#,
+        "part [] 1 true row 7 is bad",
+        "last [] 1 true ",
+        "span [] 1 true failed",
+        &long,
+        "open [] 1 false ",
+    ];
+    assert_eq!(said, want);
+}

@@ -2,7 +2,7 @@
 
 import {
   Behavior, Context, HOUR, Id, FOREVER, Json, JsonWriter, Level, MINUTE, NO_JITTER, OnError, Operation, OperationConcurrency, Outcome, SECOND,
-  Status, UNLIMITED, blobName, register,
+  Span, Status, UNLIMITED, blobName, register,
 } from "@taskrt/sdk";
 export { taskrt_describe, taskrt_run } from "@taskrt/sdk";
 
@@ -72,6 +72,20 @@ function tidy(c: Context): Outcome {
   return Outcome.json(Json.string(task.partition + " " + task.token.toString()));
 }
 
+/** Spans, the last of them open. */
+function spans(c: Context): Outcome {
+  const work = Span.begin("work", ["file", "a\nb", "rows", "3"]);
+  const part = Span.begin("part");
+  part.fail("row 7\nis bad");
+  part.end();
+  Span.begin("x", ["BAD KEY", "v"]).end(); // nothing: what is around it goes on
+  Span.begin("").fail("");
+  Span.begin("x".repeat(99)).end();
+  work.end();
+  Span.begin("open");
+  return Outcome.ok();
+}
+
 const partition = new Behavior("part", part);
 const operation = new Operation();
 operation.concurrency = OperationConcurrency.OnePerObject;
@@ -122,3 +136,4 @@ register(partition);
 register(new Behavior("done", done));
 register(new Behavior("tidy", tidy));
 register(policy);
+register(new Behavior("spans", spans));

@@ -21,6 +21,7 @@ fn behaviors() -> Vec<Behavior> {
         Behavior::new("done", done),
         Behavior::new("tidy", tidy),
         every_policy(),
+        Behavior::raw("spans", spans),
     ]
 }
 
@@ -81,6 +82,18 @@ fn done(c: &mut Context, task: OperationTask) -> Result<Total, Error> {
 fn tidy(c: &mut Context, task: OperationTask) -> Result<String, Error> {
     c.log(Level::Info, format_args!("tidying {}", task.partition));
     Ok(format!("{} {}", task.partition, task.token))
+}
+
+/// Spans, the last of them open.
+fn spans(c: &mut Context) -> Result<(), Error> {
+    let work = c.span("work", &[("file", "a\nb"), ("rows", "3")]);
+    c.span("part", &[]).fail("row 7\nis bad");
+    c.span("x", &[("BAD KEY", "v")]).end(); // nothing: what is around it goes on
+    c.span("", &[]).fail("");
+    c.span(&"x".repeat(99), &[]).end();
+    work.end();
+    std::mem::forget(c.span("open", &[]));
+    Ok(())
 }
 
 fn every_policy() -> Behavior {
