@@ -102,6 +102,8 @@ type Attempt struct {
 	FinishedAt *Time  `json:"finished_at,omitempty"`
 	Outcome    string `json:"outcome"`
 	FuelUsed   int64  `json:"fuel_used,omitempty"` // units, at most 2^53; absent if nothing was metered, or the attempt was lost
+	// PeakMemoryBytes is the most linear memory that its guest had, in whole pages of 64 KiB; absent as FuelUsed, and before feature level 3.
+	PeakMemoryBytes int64 `json:"peak_memory_bytes,omitempty"`
 }
 
 // Time is written in JSON as RFC 3339 with milliseconds, in UTC (SPEC H2).

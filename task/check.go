@@ -47,8 +47,8 @@ func (t *Task) check() error {
 		return wrong("L3: a lease clears the memory of the former one")
 	case len(t.History) > MaxHistory:
 		return wrong("history too long")
-	case slices.ContainsFunc(t.History, func(a Attempt) bool { return a.Fuel < 0 || a.Fuel > MaxFuel }):
-		return wrong("an attempt's fuel is 0 to 2^53")
+	case slices.ContainsFunc(t.History, func(a Attempt) bool { _, why := used{Fuel: a.Fuel, Pages: a.Pages}.Wrong(false); return why != "" }):
+		return wrong("an attempt's fuel is 0 to 2^53, its memory 0 to 2^37 pages")
 	case t.CreatedRev == 0 || t.Rev < t.CreatedRev:
 		return wrong("rev before created rev")
 	case t.Attempt < 0 || t.Failures < 0 || t.LostCount < 0 || t.Failures > t.Attempt || t.LostCount > t.Attempt:

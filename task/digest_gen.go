@@ -18,6 +18,10 @@ func (h *hasher) attempts(xs []Attempt) {
 		h.Int(int64(x.FinishedAt))
 		h.Str(x.Outcome)
 		h.Int(x.Fuel)
+		if x.Pages != 0 {
+			h.Word(9)
+			h.Int(x.Pages)
+		}
 	}
 }
 

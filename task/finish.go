@@ -21,10 +21,11 @@ type Finish struct {
 
 	// Progress is the run's latest progress, so that an ended task shows how far it had come (SPEC J4). nil: it stays as it was.
 	Progress *Payload `cbor:"10,keyasint,omitempty"`
+	Pages    int64    `cbor:"11,keyasint,omitempty"` // memory that the attempt used: see Attempt
 }
 
 func (c Finish) apply(m *Machine) Result {
-	if refusal, ok := checkFuel(c.Fuel, c.External); !ok {
+	if refusal, ok := checkUsed(c.used(), c.External); !ok {
 		return refusal
 	}
 	c.Again = min(c.Again, MaxTime)
@@ -55,7 +56,7 @@ func (c Finish) apply(m *Machine) Result {
 	case c.Error == nil:
 		n = c.succeeded(m, r)
 	case t.CancelCode != "":
-		n = m.ended(t, t.CancelCode, c.Fuel, hashFinish(&c))
+		n = m.ended(t, t.CancelCode, c.used(), hashFinish(&c))
 		m.fail(n, cancelError(t.CancelCode), 0)
 	default:
 		n = c.failed(m, r)
@@ -104,7 +105,7 @@ func (c *Finish) result(t *Task) Payload {
 // If the run is being cancelled its success counts (SPEC L8), but it is the last: a cancelled task does not repeat.
 func (c *Finish) succeeded(m *Machine, r *row) *Task {
 	t := m.task(r)
-	n := m.ended(t, outcomeSuccess, c.Fuel, hashFinish(c))
+	n := m.ended(t, outcomeSuccess, c.used(), hashFinish(c))
 	n.Suspect = false
 	n.Status, n.Result, n.Error = Success, c.result(t), nil
 	n.FinishedAt, n.LostCount = m.now, 0
@@ -123,7 +124,7 @@ func (c *Finish) succeeded(m *Machine, r *row) *Task {
 // late refuses a finish after the deadline (SPEC R1), whether or not a Tick has struck yet. It is the only refusal that
 // changes something: the run is over. Otherwise a lease that nobody reports on any more would be kept alive for ever.
 func (c *Finish) late(m *Machine, r *row) Result {
-	n := m.ended(m.task(r), CodeDeadlineExceeded, c.Fuel, 0)
+	n := m.ended(m.task(r), CodeDeadlineExceeded, c.used(), 0)
 	m.fail(n, cancelError(CodeDeadlineExceeded), 0)
 	n.Resubmit = 0
 	m.put(r, n)
@@ -137,7 +138,7 @@ func (c *Finish) failed(m *Machine, r *row) *Task {
 	if e.Code == "" {
 		e.Code = CodeHandlerError
 	}
-	n := m.ended(t, e.Code, c.Fuel, hashFinish(c))
+	n := m.ended(t, e.Code, c.used(), hashFinish(c))
 	n.Failures++
 	n.Suspect = false
 	v := m.version(m.of(r), t.Version)

@@ -71,6 +71,9 @@ func formatTask(t *task.Task) string {
 		if a.Fuel != 0 {
 			ended += fmt.Sprintf("(fuel %d)", a.Fuel)
 		}
+		if a.Pages != 0 {
+			ended += fmt.Sprintf("(pages %d)", a.Pages)
+		}
 		f.add(fmt.Sprintf("#%d", a.Number), ended)
 	}
 	for _, l := range t.Labels {

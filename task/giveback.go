@@ -9,16 +9,17 @@ type GiveBack struct {
 
 	External bool `cbor:"3,keyasint,omitempty"` // from an accept whose answer could not be delivered (SPEC J2)
 
-	Fuel int64 `cbor:"4,keyasint,omitempty"` // as in Finish
+	Fuel  int64 `cbor:"4,keyasint,omitempty"` // as in Finish
+	Pages int64 `cbor:"5,keyasint,omitempty"` // as in Finish
 }
 
 func (c GiveBack) apply(m *Machine) Result {
-	if refusal, ok := checkFuel(c.Fuel, c.External); !ok {
+	if refusal, ok := checkUsed(c.used(), c.External); !ok {
 		return refusal
 	}
 	r, refusal := m.reported(c.Key, c.Token, c.External)
 	if r == nil {
 		return refusal
 	}
-	return Result{Task: m.releaseWith(r, outcomeGivenBack, m.now, parting{fuel: c.Fuel})}
+	return Result{Task: m.releaseWith(r, outcomeGivenBack, m.now, parting{used: c.used()})}
 }

@@ -33,27 +33,31 @@ func TestImportRefuses(t *testing.T) {
 	failed := &task.Error{Code: "X"}
 	long := task.Payload{Encoding: task.Bytes, Data: make([]byte, 64<<10+1)}
 	for name, c := range map[string]task.ImportRecords{
-		"too many":                     {Records: make([]*task.StoreRecord, task.MaxImport+1)},
-		"no record":                    {Records: []*task.StoreRecord{nil}},
-		"no group":                     {Records: []*task.StoreRecord{{}}},
-		"negative time":                {Records: []*task.StoreRecord{{Group: "g", Available: -1}}},
-		"no module":                    {Modules: []*task.Module{nil}},
-		"module without a version":     {Modules: []*task.Module{{Digest: "m"}}},
-		"no behavior":                  {Behaviors: []*task.Behavior{nil}},
-		"behavior's name":              behavior(func(b *task.Behavior) { b.Name = "A" }),
-		"unknown active version":       behavior(func(b *task.Behavior) { b.Active = "z" }),
-		"two versions of one name":     behavior(func(b *task.Behavior) { b.Versions = append(b.Versions, b.Versions[0]) }),
-		"unknown module":               behavior(func(b *task.Behavior) { b.Versions[0].Module = "nothing" }),
-		"of the other kind":            behavior(func(b *task.Behavior) { b.External = true }),
-		"half deleted":                 behavior(func(b *task.Behavior) { b.Deleted = true }),
-		"purged":                       behavior(func(b *task.Behavior) { b.Purge = true }),
-		"no task":                      {Tasks: []*task.Task{nil}},
-		"task's ID":                    imported(func(x *task.Task) { x.ID = "a b" }),
-		"T2":                           imported(func(x *task.Task) { x.Status = task.Success; x.Error = failed }),
-		"time":                         imported(func(x *task.Task) { x.Deadline = task.MaxTime + 1 }),
-		"labels":                       imported(func(x *task.Task) { x.Labels = []task.Label{{Name: "b"}, {Name: "a"}} }),
-		"history":                      imported(func(x *task.Task) { x.History = make([]task.Attempt, 99) }),
-		"fuel below none":              imported(func(x *task.Task) { x.History = []task.Attempt{{Number: 1, Fuel: -1}} }),
+		"too many":                 {Records: make([]*task.StoreRecord, task.MaxImport+1)},
+		"no record":                {Records: []*task.StoreRecord{nil}},
+		"no group":                 {Records: []*task.StoreRecord{{}}},
+		"negative time":            {Records: []*task.StoreRecord{{Group: "g", Available: -1}}},
+		"no module":                {Modules: []*task.Module{nil}},
+		"module without a version": {Modules: []*task.Module{{Digest: "m"}}},
+		"no behavior":              {Behaviors: []*task.Behavior{nil}},
+		"behavior's name":          behavior(func(b *task.Behavior) { b.Name = "A" }),
+		"unknown active version":   behavior(func(b *task.Behavior) { b.Active = "z" }),
+		"two versions of one name": behavior(func(b *task.Behavior) { b.Versions = append(b.Versions, b.Versions[0]) }),
+		"unknown module":           behavior(func(b *task.Behavior) { b.Versions[0].Module = "nothing" }),
+		"of the other kind":        behavior(func(b *task.Behavior) { b.External = true }),
+		"half deleted":             behavior(func(b *task.Behavior) { b.Deleted = true }),
+		"purged":                   behavior(func(b *task.Behavior) { b.Purge = true }),
+		"no task":                  {Tasks: []*task.Task{nil}},
+		"task's ID":                imported(func(x *task.Task) { x.ID = "a b" }),
+		"T2":                       imported(func(x *task.Task) { x.Status = task.Success; x.Error = failed }),
+		"time":                     imported(func(x *task.Task) { x.Deadline = task.MaxTime + 1 }),
+		"labels":                   imported(func(x *task.Task) { x.Labels = []task.Label{{Name: "b"}, {Name: "a"}} }),
+		"history":                  imported(func(x *task.Task) { x.History = make([]task.Attempt, 99) }),
+		"fuel below none":          imported(func(x *task.Task) { x.History = []task.Attempt{{Number: 1, Fuel: -1}} }),
+		"memory below none":        imported(func(x *task.Task) { x.History = []task.Attempt{{Number: 1, Pages: -1}} }),
+		"memory beyond all": imported(func(x *task.Task) {
+			x.History = []task.Attempt{{Number: 1}, {Number: 2, Pages: task.MaxFuel/task.PageBytes + 1}}
+		}),
 		"fuel beyond all":              imported(func(x *task.Task) { x.History = []task.Attempt{{Number: 1}, {Number: 2, Fuel: task.MaxFuel + 1}} }),
 		"params of a strange blob":     imported(func(x *task.Task) { x.Params = named }),
 		"checkpoint of one":            imported(func(x *task.Task) { x.Checkpoint = content }),
@@ -90,6 +94,9 @@ func TestImportRefuses(t *testing.T) {
 		"details of the error of task": imported(func(x *task.Task) { x.Status, x.NotBefore, x.Error = task.Failure, 0, &task.Error{Details: named} }),
 	} {
 		r := newRig(t, func(p *task.Policy) { p.Operation = &task.OperationPolicy{} })
+		for level := task.FirstLevel; level < task.KnownLevel; level++ {
+			r.must(task.RaiseLevel{Level: level + 1})
+		}
 		c.Namespace = task.DefaultNamespace
 		before := r.m.Rev()
 		c.Records = append(c.Records, &task.StoreRecord{Group: "right"})

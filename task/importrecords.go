@@ -272,12 +272,15 @@ func (c ImportRecords) level() uint64 {
 	level := FirstLevel
 	for _, t := range c.Tasks {
 		if t != nil {
-			level = max(level, levelOf(t.Creator, t.Trace))
+			level = max(level, levelOf(t.Creator, t.Trace, 0))
+			for i := range t.History {
+				level = max(level, levelOf(0, "", t.History[i].Pages))
+			}
 		}
 	}
 	for _, o := range c.Operations {
 		if o != nil {
-			level = max(level, levelOf(o.Creator, o.Trace))
+			level = max(level, levelOf(o.Creator, o.Trace, 0))
 		}
 	}
 	return level

@@ -45,10 +45,13 @@ func LevelOf(c Command) uint64 {
 // TraceLevel is the feature level that brought traces.
 const TraceLevel = 3
 
-// levelOf returns the level of a command that brings a creator and a trace.
-func levelOf(creator uint64, trace string) uint64 {
+// MemoryLevel is the feature level that brought the memory of attempts (SPEC U1).
+const MemoryLevel = 3
+
+// levelOf returns the level of a command that brings a creator, a trace and an attempt's memory.
+func levelOf(creator uint64, trace string, pages int64) uint64 {
 	switch {
-	case trace != "":
+	case trace != "" || pages != 0:
 		return TraceLevel
 	case creator != 0:
 		return AccessLevel
@@ -56,12 +59,15 @@ func levelOf(creator uint64, trace string) uint64 {
 	return FirstLevel
 }
 
+func (c Finish) level() uint64   { return levelOf(0, "", c.Pages) }
+func (c Snooze) level() uint64   { return levelOf(0, "", c.Pages) }
+func (c GiveBack) level() uint64 { return levelOf(0, "", c.Pages) }
+
 // leveled is a command that not every level knows.
 type leveled interface{ level() uint64 }
 
 // Level returns the cluster's feature level.
 func (m *Machine) Level() uint64 { return m.level }
 
-// WithKnownLevel gives the machine the build of one that knows levels up to this one. Tests use it for clusters of
-// several builds. It is no part of the state.
+// WithKnownLevel gives the machine the build of one that knows levels up to this one. Tests use it for clusters of several builds. It is no part of the state.
 func WithKnownLevel(level uint64) Option { return func(m *Machine) { m.known = level } }

@@ -70,18 +70,19 @@ func TestCreatorsNeedTheLevel(t *testing.T) {
 	}
 }
 
-// TestTracesNeedTheLevel: a command that brings a traceparent is for builds that know it (SPEC C9, U2).
+// TestTracesNeedTheLevel: a command that brings a traceparent, or the memory that an attempt used, is for builds that know it (SPEC C9, U1, U2).
 func TestTracesNeedTheLevel(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for _, c := range []Command{
 		Submit{Trace: trace}, Txn{Submits: []Submit{{}, {Trace: trace}}}, StartOperation{Trace: trace},
+		Finish{Pages: 1}, Snooze{Pages: 1}, GiveBack{Pages: 1}, Txn{Finishes: []Finish{{}, {Pages: 1}}}, ImportRecords{Tasks: []*Task{{History: []Attempt{{}, {Pages: 1}}}}},
 		ImportRecords{Tasks: []*Task{nil, {Creator: 2, Trace: trace}, {Creator: 1}}}, ImportRecords{Operations: []*Operation{nil, {}, {Trace: trace}}},
 	} {
 		if LevelOf(c) != TraceLevel {
 			t.Errorf("%+v is of level %d", c, LevelOf(c))
 		}
 	}
-	for _, c := range []Command{Submit{}, Txn{Submits: []Submit{{}}}, StartOperation{}} {
+	for _, c := range []Command{Finish{Fuel: 1}, Snooze{}, GiveBack{}, Submit{}, Txn{Submits: []Submit{{}}}, StartOperation{}} {
 		if LevelOf(c) != FirstLevel {
 			t.Errorf("%+v is of level %d", c, LevelOf(c))
 		}

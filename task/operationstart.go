@@ -23,7 +23,7 @@ type StartOperation struct {
 	Trace       string   `cbor:"12,keyasint,omitempty"` // as in Submit
 }
 
-func (c StartOperation) level() uint64 { return levelOf(0, c.Trace) }
+func (c StartOperation) level() uint64 { return levelOf(0, c.Trace, 0) }
 
 const maxOperationTarget = 256 // bytes; the same for an object
 

@@ -184,6 +184,7 @@ func (p *packer) fields(x *Task, has uint64) {
 			p.instant(y.StartedAt)
 			p.instant(y.FinishedAt)
 			p.Int(y.Fuel)
+			p.Int(y.Pages)
 		}
 	}
 	if has&hasParent != 0 {
@@ -281,6 +282,7 @@ func (u *unpacker) fields(x *Task, has uint64) {
 				FinishedAt: u.instant(),
 				Outcome:    u.name(),
 				Fuel:       u.Int(),
+				Pages:      u.Int(),
 			}
 		}
 	}

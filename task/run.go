@@ -6,13 +6,11 @@ import "cmp"
 
 // These outcomes in a task's history are not outcomes of the task.
 const (
-	outcomeSuccess   = "SUCCESS"
-	outcomeLost      = "LOST"
-	outcomeGivenBack = "GIVEN_BACK"
-	outcomeSnoozed   = "SNOOZED"
-
-	outcomeSuspect = "SUSPECT" // its process died while other attempts, too, executed there (SPEC L5)
-
+	outcomeSuccess    = "SUCCESS"
+	outcomeLost       = "LOST"
+	outcomeGivenBack  = "GIVEN_BACK"
+	outcomeSnoozed    = "SNOOZED"
+	outcomeSuspect    = "SUSPECT"    // its process died while other attempts, too, executed there (SPEC L5)
 	outcomeSuperseded = "SUPERSEDED" // another run of maintenance took its place
 )
 
@@ -25,8 +23,7 @@ func (m *Machine) leased(k Key, token uint64) *row {
 	return r
 }
 
-// outdated reports whether a report changes nothing according to its number, because the numbers of one token rise
-// (SPEC L3). A report without a number (0) claims no order.
+// outdated reports whether a report changes nothing according to its number, because the numbers of one token rise (SPEC L3). A report without a number (0) claims no order.
 func outdated(t *Task, seq uint64) bool { return seq != 0 && seq <= t.Lease.Report }
 
 // halt answers a report whose token is not current.
@@ -35,20 +32,17 @@ func halt() Result { return refuse(Halt, "the lease is not the task's current on
 // deadlinePassed reports whether the task can no longer end well (SPEC R1).
 func (m *Machine) deadlinePassed(t *Task) bool { return t.Deadline != 0 && t.Deadline <= m.now }
 
-// checkFuel refuses fuel that no attempt can have used. Only sessions meter: a program that reports over HTTP cannot say.
-func checkFuel(fuel int64, external bool) (Result, bool) {
-	switch {
-	case fuel < 0 || fuel > MaxFuel:
-		return invalid("fuel", "fuel is 0 to 2^53 units"), false
-	case external && fuel != 0:
-		return invalid("fuel", "only what a session runs is metered"), false
-	}
-	return Result{}, true
+func (c *Finish) used() used   { return used{Fuel: c.Fuel, Pages: c.Pages} }
+func (c *Snooze) used() used   { return used{Fuel: c.Fuel, Pages: c.Pages} }
+func (c *GiveBack) used() used { return used{Fuel: c.Fuel, Pages: c.Pages} }
+
+func checkUsed(u used, external bool) (Result, bool) {
+	field, why := u.Wrong(external)
+	return invalid(field, why), why == ""
 }
 
-// ended returns a copy of the running t without its lease. fuel is what its guest used, if that is known. finish
-// identifies the finish that ended it, or is 0.
-func (m *Machine) ended(t *Task, outcome string, fuel int64, finish uint64) *Task {
+// ended returns a copy of the running t without its lease. u is what its guest used, if that is known; finish identifies the finish that ended it, or is 0.
+func (m *Machine) ended(t *Task, outcome string, u used, finish uint64) *Task {
 	n := *t
 	kept := t.History
 	if len(kept) >= MaxHistory {
@@ -57,7 +51,7 @@ func (m *Machine) ended(t *Task, outcome string, fuel int64, finish uint64) *Tas
 	n.History = make([]Attempt, 0, len(kept)+1)
 	n.History = append(append(n.History, kept...), Attempt{
 		Number: t.Attempt, Token: t.Lease.Token, Worker: t.Lease.Worker, Node: t.Lease.Node,
-		StartedAt: t.StartedAt, FinishedAt: m.now, Outcome: outcome, Fuel: fuel,
+		StartedAt: t.StartedAt, FinishedAt: m.now, Outcome: outcome, Fuel: u.Fuel, Pages: u.Pages,
 	})
 	n.Ended = &Ended{Token: t.Lease.Token, Finish: finish}
 	if t.Role == RolePartition {
@@ -78,12 +72,12 @@ func (m *Machine) release(r *row, outcome string, at Time) *Task {
 type parting struct {
 	checkpoint *Payload // nil: the former one stays
 	progress   *Payload // nil: as it was
-	fuel       int64
+	used       used
 }
 
 func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task {
 	t := m.task(r)
-	n := m.ended(t, cmp.Or(t.CancelCode, outcome), p.fuel, 0)
+	n := m.ended(t, cmp.Or(t.CancelCode, outcome), p.used, 0)
 	if p.checkpoint != nil && !m.restarts(t) {
 		n.Checkpoint, n.LostCount = *p.checkpoint, 0
 	}
@@ -142,8 +136,7 @@ func (m *Machine) fail(n *Task, e *Error, retry Time) {
 	n.NotBefore, n.FinishedAt, n.LostCount = retry, m.now, 0
 }
 
-// repeatFailure makes n, which failed under v, due again in a new cycle, if n would be final and its behavior repeats
-// after any outcome (SPEC R4). The failure still shows: the first lease of the cycle forgets it.
+// repeatFailure makes n, which failed under v, due again in a new cycle, if n would be final and its behavior repeats after any outcome (SPEC R4). The failure still shows: the first lease of the cycle forgets it.
 func (m *Machine) repeatFailure(n *Task, v *Version) {
 	if n.NotBefore != 0 || v == nil || !v.Policy.RepeatAny || n.Role != RoleNone {
 		return
@@ -163,8 +156,7 @@ func (p *Policy) repeatAt(now Time) Time {
 	return max(later(now, p.RepeatEvery), 1)
 }
 
-// resubmitted lets a resubmit flag take effect after a run: the task is due again at the flag's time, or earlier if a
-// retry, a repeat or a snooze says so (SPEC I3).
+// resubmitted lets a resubmit flag take effect after a run: due again at the flag's time, or earlier if a retry, a repeat or a snooze says so (SPEC I3).
 func (m *Machine) resubmitted(n *Task) {
 	if n.Resubmit == 0 {
 		return
@@ -215,8 +207,8 @@ func (m *Machine) cancelWaiting(r *row, code string) *Task {
 	return &n
 }
 
-// cancelRunning asks the worker of a running task to stop (SPEC L8, R1). A worker with a session ends the run itself
-// when the grace is over, and reports it. An external lease dies then.
+// cancelRunning asks the worker of a running task to stop (SPEC L8, R1). A worker with a session ends the run itself when the grace is over, and
+// reports it. An external lease dies then.
 func (m *Machine) cancelRunning(r *row, code string) *Task {
 	n := *m.task(r)
 	n.CancelCode, n.Resubmit = code, 0

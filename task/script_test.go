@@ -360,7 +360,7 @@ func (s *script) command(a *args) task.Command {
 		return c
 	case "finish":
 		k := s.key(a)
-		c := task.Finish{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Result: a.payloadOrNone("result"), External: s.http(a, k), Fuel: a.number("fuel", 0), InTxn: a.text("in_txn", "") != "", Progress: a.payload("progress")}
+		c := task.Finish{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), Result: a.payloadOrNone("result"), External: s.http(a, k), Fuel: a.number("fuel", 0), Pages: a.number("pages", 0), InTxn: a.text("in_txn", "") != "", Progress: a.payload("progress")}
 		if code := a.text("error", ""); code != "" {
 			code, permanent := strings.CutSuffix(code, "!")
 			c.Error = &task.Error{Code: code, Retryable: !permanent}
@@ -373,10 +373,10 @@ func (s *script) command(a *args) task.Command {
 	case "snooze":
 		k := s.key(a)
 		return task.Snooze{Key: k, Token: s.token(a, k), Seq: uint64(a.number("seq", 0)), At: task.Time(a.time("at", now)), Checkpoint: a.payload("checkpoint"),
-			External: s.http(a, k), Fuel: a.number("fuel", 0), Progress: a.payload("progress")}
+			External: s.http(a, k), Fuel: a.number("fuel", 0), Pages: a.number("pages", 0), Progress: a.payload("progress")}
 	case "giveback":
 		k := s.key(a)
-		return task.GiveBack{Key: k, Token: s.token(a, k), External: s.http(a, k), Fuel: a.number("fuel", 0)}
+		return task.GiveBack{Key: k, Token: s.token(a, k), External: s.http(a, k), Fuel: a.number("fuel", 0), Pages: a.number("pages", 0)}
 	case "update", "claim":
 		return storeCommand(a)
 	case "cancel":

@@ -15,13 +15,14 @@ type Snooze struct {
 	Fuel int64 `cbor:"7,keyasint,omitempty"` // as in Finish
 
 	Progress *Payload `cbor:"8,keyasint,omitempty"` // as in Finish
+	Pages    int64    `cbor:"9,keyasint,omitempty"` // as in Finish
 }
 
 // snoozeDefault is how long a run that named no time sleeps (SPEC R5).
 const snoozeDefault Millis = 1_000
 
 func (c Snooze) apply(m *Machine) Result {
-	if refusal, ok := checkFuel(c.Fuel, c.External); !ok {
+	if refusal, ok := checkUsed(c.used(), c.External); !ok {
 		return refusal
 	}
 	r, refusal := m.reported(c.Key, c.Token, c.External)
@@ -48,5 +49,5 @@ func (c Snooze) apply(m *Machine) Result {
 			at = m.now // another worker can have the task now
 		}
 	}
-	return Result{Task: m.releaseWith(r, outcomeSnoozed, at, parting{checkpoint: c.Checkpoint, progress: c.Progress, fuel: c.Fuel})}
+	return Result{Task: m.releaseWith(r, outcomeSnoozed, at, parting{checkpoint: c.Checkpoint, progress: c.Progress, used: c.used()})}
 }

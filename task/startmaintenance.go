@@ -64,7 +64,7 @@ func (m *Machine) startRun(r *row, params Payload) *Task {
 	n := *t
 	switch {
 	case t.Lease != nil:
-		n = *m.ended(t, outcomeSuperseded, 0, 0)
+		n = *m.ended(t, outcomeSuperseded, used{}, 0)
 		n.Status, n.Resubmit = Created, 0
 	case waitsForTakeOver(t):
 		n.History = slices.Clone(t.History)

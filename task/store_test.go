@@ -40,7 +40,7 @@ func someTask(random *rand.Rand, b *behaviorRow, id string, rev uint64) *Task {
 	}
 	for range random.IntN(3) {
 		t.History = append(t.History, Attempt{
-			Number: 1, Token: rev, Worker: fmt.Sprint("w", random.IntN(9)), Node: "n", StartedAt: 5, FinishedAt: -3, Outcome: "X", Fuel: MaxFuel,
+			Number: 1, Token: rev, Worker: fmt.Sprint("w", random.IntN(9)), Node: "n", StartedAt: 5, FinishedAt: -3, Outcome: "X", Fuel: MaxFuel, Pages: int64(random.IntN(2)) * (MaxFuel / PageBytes),
 		})
 	}
 	if some() {

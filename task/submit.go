@@ -50,7 +50,7 @@ type Submit struct {
 	Trace string `cbor:"18,keyasint,omitempty"`
 }
 
-func (c Submit) level() uint64 { return levelOf(0, c.Trace) }
+func (c Submit) level() uint64 { return levelOf(0, c.Trace, 0) }
 
 func (c Submit) apply(m *Machine) Result {
 	b, r, refusal := c.meet(m)

@@ -3,6 +3,7 @@ package task
 import (
 	"slices"
 
+	"github.com/taskrt/taskrt/task/bounds"
 	"github.com/taskrt/taskrt/task/names"
 )
 
@@ -153,12 +154,18 @@ type Attempt struct {
 	Node       string `cbor:"4,keyasint,omitempty" field:"name"`
 	StartedAt  Time   `cbor:"5,keyasint"`
 	FinishedAt Time   `cbor:"6,keyasint,omitempty"`
-	Outcome    string `cbor:"7,keyasint" field:"name"` // "SUCCESS", an error code, "LOST", "SUSPECT", "GIVEN_BACK", "SNOOZED"
-	Fuel       int64  `cbor:"8,keyasint,omitempty"`    // units that its guest used, 0..MaxFuel; 0: none, not metered, or nobody could say
+	Outcome    string `cbor:"7,keyasint" field:"name"`           // "SUCCESS", an error code, "LOST", "SUSPECT", "GIVEN_BACK", "SNOOZED"
+	Fuel       int64  `cbor:"8,keyasint,omitempty"`              // units that its guest used, 0..MaxFuel; 0: none, not metered, or nobody could say
+	Pages      int64  `cbor:"9,keyasint,omitempty" field:"late"` // most linear memory that its guest had, in pages of PageBytes (SPEC U1); 0: as Fuel
 }
 
-// MaxFuel bounds the fuel of an attempt, used and allowed: every number up to it is exact in everybody's JSON.
-const MaxFuel = 1 << 53
+// MaxFuel bounds the fuel of an attempt. PageBytes are the bytes of a page.
+const (
+	MaxFuel   = bounds.MaxFuel
+	PageBytes = bounds.PageBytes
+)
+
+type used = bounds.Used
 
 // Ended remembers the last ended lease and the finish that ended it, so that the same finish sent again can be
 // answered "repeated" (SPEC L3) until a later lease is given.

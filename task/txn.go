@@ -51,6 +51,9 @@ func (c Txn) level() uint64 {
 	for i := range c.Submits {
 		level = max(level, c.Submits[i].level())
 	}
+	for i := range c.Finishes {
+		level = max(level, c.Finishes[i].level())
+	}
 	return level
 }
 

@@ -1,5 +1,7 @@
 package task
 
+import "github.com/taskrt/taskrt/task/names"
+
 // What a transaction depends on (SPEC X1). Nothing here changes anything.
 
 // check returns false with the answer if the transaction cannot happen: a mistake of its shape first, then all reasons
@@ -54,7 +56,7 @@ func (c *Txn) checkShape(m *Machine) (Result, bool) {
 	}
 	for i := range c.Finishes {
 		f := &c.Finishes[i]
-		if r, ok := checkFuel(f.Fuel, f.External); !ok {
+		if r, ok := checkUsed(f.used(), f.External); !ok {
 			return r, false
 		}
 	}
@@ -66,25 +68,12 @@ func (c *Txn) checkShape(m *Machine) (Result, bool) {
 
 // namesTwice reports whether two parts change the same task.
 func (c *Txn) namesTwice() bool {
-	seen := make(map[string]bool, len(c.Submits)+len(c.Updates)+len(c.Finishes)+len(c.Deletes))
-	twice := false
-	name := func(id string) {
-		twice = twice || seen[id]
-		seen[id] = true
-	}
-	for i := range c.Submits {
-		name(c.Submits[i].ID)
-	}
-	for i := range c.Updates {
-		name(c.Updates[i].ID)
-	}
-	for i := range c.Finishes {
-		name(c.Finishes[i].Key.ID)
-	}
-	for i := range c.Deletes {
-		name(c.Deletes[i].ID)
-	}
-	return twice
+	ids := make(map[string]bool, len(c.Submits)+len(c.Updates)+len(c.Finishes)+len(c.Deletes))
+	names.Note(ids, len(c.Submits), func(i int) string { return c.Submits[i].ID })
+	names.Note(ids, len(c.Updates), func(i int) string { return c.Updates[i].ID })
+	names.Note(ids, len(c.Finishes), func(i int) string { return c.Finishes[i].Key.ID })
+	names.Note(ids, len(c.Deletes), func(i int) string { return c.Deletes[i].ID })
+	return len(ids) < len(c.Submits)+len(c.Updates)+len(c.Finishes)+len(c.Deletes)
 }
 
 func (u *TxnUpdate) check() (Result, bool) {

@@ -366,7 +366,7 @@ func (b *bench) Load(context.Context, string, []byte) (Guest, error) {
 		b.bmu.Lock()
 		defer b.bmu.Unlock()
 		b.metered = append(b.metered, info.Token)
-		out.Fuel = guestFuel
+		out.Fuel, out.PeakMemory = guestFuel, guestMemory
 		return out
 	}), nil
 }

@@ -194,7 +194,7 @@ func (s *session) lastResortLocked(r *run, a stream.Ack) {
 	if a.Code == stream.ChildRefused {
 		e = &task.Error{Code: task.CodeChildRefused, Message: clipped(a.Message), Retryable: true} // later the child may be taken
 	}
-	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{Key: r.key, Token: r.token, Seq: r.seq, Fuel: r.fuel, Error: e, Progress: r.last}})
+	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{Key: r.key, Token: r.token, Seq: r.seq, Fuel: r.fuel, Pages: r.pages, Error: e, Progress: r.last}})
 	s.nudge()
 }
 

@@ -16,15 +16,16 @@ func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
 		out = &runtime.Outcome{Kind: runtime.Killed, Cause: cause}
 	}
 	r.fuel = min(max(out.Fuel, 0), task.MaxFuel) // any other number would have the outcome refused
+	r.pages = (min(max(out.PeakMemory, 0), task.MaxFuel) + task.PageBytes - 1) / task.PageBytes
 	r.last = r.parting()
 	rep := r.ending(out)
 	switch {
 	case rep.Finish != nil:
-		rep.Finish.Fuel, rep.Finish.Progress = r.fuel, r.last
+		rep.Finish.Fuel, rep.Finish.Pages, rep.Finish.Progress = r.fuel, r.pages, r.last
 	case rep.Snooze != nil:
-		rep.Snooze.Fuel, rep.Snooze.Progress = r.fuel, r.last
+		rep.Snooze.Fuel, rep.Snooze.Pages, rep.Snooze.Progress = r.fuel, r.pages, r.last
 	case rep.GiveBack != nil:
-		rep.GiveBack.Fuel = r.fuel
+		rep.GiveBack.Fuel, rep.GiveBack.Pages = r.fuel, r.pages
 	}
 	return rep
 }

@@ -100,7 +100,7 @@ func (r *run) settle(out *runtime.Outcome) {
 	lasting := errors.Is(err, errUnfit) || errors.Is(err, ErrNoBlob)
 	cause := context.Cause(r.ctx)
 	if !lasting && (errors.Is(cause, runtime.ErrKilledCancel) || errors.Is(cause, runtime.ErrKilledStop)) {
-		*out = runtime.Outcome{Kind: runtime.Killed, Cause: cause, Fuel: out.Fuel}
+		*out = runtime.Outcome{Kind: runtime.Killed, Cause: cause, PeakMemory: out.PeakMemory, Fuel: out.Fuel}
 		return
 	}
 	*out = runtime.Outcome{

@@ -59,6 +59,7 @@ type run struct {
 
 	result output        // of a success; set before phase reporting, and only read from then on
 	fuel   int64         // what the guest has used; set with the last report, and only read from then on
+	pages  int64         // the most memory that it had (SPEC U1); set and read as fuel is
 	last   *task.Payload // the progress in the last report; nil: it is stored already; set and read as fuel is
 	ended  Ended         // what OnEnd is told; only the goroutine that concludes the run uses it
 

@@ -676,22 +676,22 @@ func TestOutcomes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &session{w: &Worker{}}
 			r := &run{s: s, ctx: t.Context(), a: stream.Assignment{Policy: &c.policy}, token: 7, seq: 9}
-			c.out.Fuel = 42
+			c.out.Fuel, c.out.PeakMemory = 42, task.PageBytes+1
 			r.settle(&c.out)
 			rep := r.outcome(&c.out, nil)
 			if got := describe(rep); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
-			if _, fuel := ending(rep); fuel != 42 {
-				t.Errorf("fuel %d", fuel)
+			if _, fuel, pages := ending(rep); fuel != 42 || pages != 2 {
+				t.Errorf("fuel %d, %d pages", fuel, pages)
 			}
 		})
 	}
-	// The leader would refuse an outcome with more fuel than any attempt can have used.
+	// The leader would refuse an outcome with more fuel or memory than any attempt can have used.
 	for used, want := range map[int64]int64{-1: 0, task.MaxFuel: task.MaxFuel, task.MaxFuel + 1: task.MaxFuel} {
 		r := &run{s: &session{w: &Worker{}}, a: stream.Assignment{Policy: &p}}
-		if _, fuel := ending(r.outcome(&runtime.Outcome{Kind: runtime.Yielded, Fuel: used}, nil)); fuel != want {
-			t.Errorf("%d units used: fuel %d, want %d", used, fuel, want)
+		if _, fuel, pages := ending(r.outcome(&runtime.Outcome{Kind: runtime.Yielded, Fuel: used, PeakMemory: used}, nil)); fuel != want || pages != want/task.PageBytes {
+			t.Errorf("%d units and bytes used: fuel %d, %d pages; want %d", used, fuel, pages, want)
 		}
 	}
 }

@@ -248,7 +248,7 @@ func (s *suite) snooze(ctx context.Context, t *testing.T) {
 	wantError(t, err, "invalid_field", "again_at")
 }
 
-// fuel: the entry of an attempt says how much fuel its guest used, the same for the same work. An attempt that is reported over
+// fuel: the entry of an attempt says how much fuel and memory its guest used (SPEC U1), the same for the same work. An attempt that is reported over
 // HTTP has none, because nobody metered it.
 func (s *suite) fuel(ctx context.Context, t *testing.T) {
 	used := func(id string) int64 {
@@ -256,6 +256,9 @@ func (s *suite) fuel(ctx context.Context, t *testing.T) {
 		done := s.final(ctx, t, s.must(ctx, t, api.SubmitRequest{Behavior: okBehavior, ID: id}).ID)
 		if len(done.History) != 1 {
 			t.Fatalf("history %+v", done.History)
+		}
+		if peak := done.History[0].PeakMemoryBytes; peak <= 0 || peak%(64<<10) != 0 {
+			t.Errorf("%d bytes of memory", peak)
 		}
 		return done.History[0].FuelUsed
 	}
@@ -269,7 +272,7 @@ func (s *suite) fuel(ctx context.Context, t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := r.Task.History; len(h) != 1 || h[0].FuelUsed != 0 {
+	if h := r.Task.History; len(h) != 1 || h[0].FuelUsed != 0 || h[0].PeakMemoryBytes != 0 {
 		t.Errorf("history of what was run over HTTP: %+v", h)
 	}
 }

@@ -76,12 +76,12 @@ func TestPartsAreStrict(t *testing.T) {
 	s.want(s.do("GET", "/v1/tasks?cursor=%ff", ""), 400, "invalid_field", "cursor")
 }
 
-// TestFuelUsed: the entry of an attempt says how much fuel it used, and has no such field if nothing was metered.
+// TestFuelUsed: the entry of an attempt says how much fuel and memory it used (SPEC U1), and has no such field if nothing was metered.
 func TestFuelUsed(t *testing.T) {
 	s := newServer(t, server.Config{})
 	s.do("POST", "/v1/tasks", `{"behavior":"apitest.ok","id":"metered"}`)
-	if a := s.do("GET", "/v1/tasks/metered?wait=10s", ""); !regexp.MustCompile(`"outcome":"SUCCESS","fuel_used":[1-9][0-9]*}]`).MatchString(a.body) {
-		t.Errorf("%s\nhas no fuel", a.body)
+	if a := s.do("GET", "/v1/tasks/metered?wait=10s", ""); !regexp.MustCompile(`"outcome":"SUCCESS","fuel_used":[1-9][0-9]*,"peak_memory_bytes":[1-9][0-9]*}]`).MatchString(a.body) {
+		t.Errorf("%s\nhas no fuel or memory", a.body)
 	}
 	s.do("PUT", "/v1/behaviors/mail", `{"kind":"external"}`)
 	s.do("POST", "/v1/tasks", `{"behavior":"mail","id":"unmetered"}`)

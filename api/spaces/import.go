@@ -25,6 +25,8 @@ type Target interface {
 	DeterministicID(ctx context.Context, namespace, behavior string, pointers []string, p task.Payload) (string, error)
 	// Freeze returns the present state.
 	Freeze(ctx context.Context) (*task.Frozen, error)
+	// Level returns the cluster's feature level (SPEC C9).
+	Level() uint64
 }
 
 // Import takes up an export. Every error names the lines that it is about.

@@ -22,8 +22,13 @@ func (s *sink) learn(b *task.Behavior) {
 	}
 }
 
-// Task implements archive.Sink.
+// Task implements archive.Sink. The export may be of a cluster whose feature level knows more (SPEC C9, U1).
 func (s *sink) Task(ctx context.Context, t *task.Task) error {
+	if s.Level() < task.MemoryLevel {
+		for i := range t.History {
+			t.History[i].Pages = 0
+		}
+	}
 	if s.namespace == s.exported || t.Role != task.RoleNone {
 		return nil
 	}

@@ -103,7 +103,7 @@ func TestDevWatch(t *testing.T) {
 	w.says("built plugin.wasm", "pushed echo as version ", "no task yet that could run again: taskrt submit echo --params …")
 	w.submit("echo", "--id", "one", "--params", `"x"`)
 	w.write("module", wasmbin.AppendCustom(echo, "other", []byte("bytes")))
-	w.says("pushed echo as version ", "one again: SUCCESS\n", `  result "x", as before`, "  fuel   ")
+	w.says("pushed echo as version ", "one again: SUCCESS\n", `  result "x", as before`, "  fuel   ", "  memory ")
 	if got := w.attempts("one"); got != 2 {
 		t.Errorf("%d attempts", got)
 	}

@@ -8,23 +8,26 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/node"
+	"github.com/taskrt/taskrt/task"
 )
 
-// fuelGuest says that it used params.fuel, and it ends as params.end says. With "limit" it ends out of fuel if it may
+// fuelGuest says that it used params.fuel and had params.memory, and it ends as params.end says. With "limit" it ends out of fuel if it may
 // use less.
 func fuelGuest(ctx context.Context, j *Job) (string, error) {
 	var params struct {
-		Fuel int64
-		End  string
+		Fuel, Memory int64
+		End          string
 	}
 	if err := json.Unmarshal(j.Raw, &params); err != nil {
 		return "", err
 	}
-	j.Fuel = params.Fuel
+	j.Fuel, j.Memory = params.Fuel, params.Memory
 	switch params.End {
 	case "limit":
 		if j.Fuel > j.MaxFuel {
@@ -109,6 +112,43 @@ func TestFuelIsRecorded(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// TestMemoryIsRecorded: from feature level 3 on the most memory of an attempt is in the attempt's entry, in whole pages. Below the level that
+// alone is missing, and it does not come later (SPEC C9, U1).
+func TestMemoryIsRecorded(t *testing.T) {
+	var hold atomic.Bool
+	hold.Store(true)
+	o := Options{NoWorkers: true, Guest: fuelGuest, SessionTTL: ttl, Configure: func(_ int, cfg *node.Config) {
+		cfg.Raft.HoldLevel, cfg.Raft.LevelAfter = hold.Load(), time.Minute
+	}}
+	Run(t, 3, o, func(t *testing.T, c *Cluster) {
+		c.Push(0, "echo")
+		c.AddWorker("w1", 8)
+		c.WorkersReady(1)
+		has := func(id string, bytes int64) {
+			t.Helper()
+			for i := range c.Members {
+				h := c.Final(i, id).History
+				if len(h) != 1 || h[0].Outcome != "SUCCESS" || h[0].FuelUsed != 5 || h[0].PeakMemoryBytes != bytes {
+					t.Errorf("node %d: %+v, want %d bytes", i, h, bytes)
+				}
+			}
+		}
+		below := c.Submit(0, "echo", `{"fuel":5,"memory":65537}`)
+		has(below, 0)
+		hold.Store(false)
+		for i := range c.Members {
+			c.Stop(i)
+			c.Start(i)
+		}
+		c.Eventually("the feature level is raised", func() bool {
+			st, err := c.Node(c.Leader()).Cluster(t.Context())
+			return err == nil && st.FeatureLevel.Level >= task.MemoryLevel
+		})
+		has(c.Submit(1, "echo", `{"fuel":5,"memory":65537}`), 2*task.PageBytes)
+		has(below, 0)
 	})
 }
 

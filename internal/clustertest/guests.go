@@ -27,6 +27,7 @@ type Job struct {
 	Where      string   // the worker
 	MaxFuel    int64    // of the behavior; 0: none
 	Fuel       int64    // what it says it used
+	Memory     int64    // the most bytes that it says it had
 	Children   []string // JSON of the children that it submits with its success
 }
 
@@ -80,7 +81,7 @@ func (m *goModule) Run(ctx context.Context, a runtime.Attempt, host runtime.Host
 	if err == nil {
 		result, err = m.run(ctx, j)
 	}
-	out.Ended, out.Fuel = int64(m.c.Boottime()), j.Fuel
+	out.Ended, out.Fuel, out.PeakMemory = int64(m.c.Boottime()), j.Fuel, j.Memory
 	again, snoozes := errors.AsType[snoozed](err)
 	switch {
 	case snoozes:

@@ -37,7 +37,7 @@ var lifecycleMutants = []mutant{
 		Pkg: "./task", Run: "TestTxnIsAllOrNothing$", Why: "a transaction happens as a whole or not at all (X1)"},
 	{Name: "task-txn-takes-running", Dir: "task", In: "txnChecker.idle", Old: "k.m.task(r).Status == Running {", New: "k.m.task(r).Status == Running && k.m.task(r).Lease == nil {",
 		Pkg: "./task", Run: "TestScripts$|TestTxnIsAllOrNothing$", Why: "a leased task is not updated or deleted (X1)"},
-	{Name: "task-txn-changes-twice", Dir: "task", In: "Txn.namesTwice", Old: "twice = twice || seen[id]", New: "twice = twice && seen[id]",
+	{Name: "task-txn-changes-twice", Dir: "task", In: "Txn.namesTwice", Old: "return len(ids) <", New: "return len(ids)+1 <",
 		Pkg: "./task", Run: "TestScripts$", Why: "parts of one task would be checked against a state that they change (X1)"},
 	{Name: "task-txn-off-by-one", Dir: "task", In: "Txn.checkShape", Old: "> MaxTxnParts {", New: "> MaxTxnParts+1 {",
 		Pkg: "./task", Run: "TestTxnBound$", Why: "a transaction has at most 1,000 parts (X1)"},

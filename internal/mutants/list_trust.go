@@ -89,7 +89,7 @@ var trustMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "A5: who created a task could not read its children"},
 	{Name: "task-import-brings-creators", Dir: "task", In: "importer.task", Old: `0, x.m.caller`, New: `0, n.Creator`,
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "A5: numbers of another cluster's tokens would be those of this one's"},
-	{Name: "task-import-below-level", Dir: "task", In: "ImportRecords.level", Old: `levelOf(t.Creator, t.Trace)`, New: `levelOf(0, t.Trace)`,
+	{Name: "task-import-below-level", Dir: "task", In: "ImportRecords.level", Old: `levelOf(t.Creator, t.Trace, 0)`, New: `levelOf(0, t.Trace, 0)`,
 		Pkg: "./task", Run: "TestCreatorsNeedTheLevel$", Why: "C9: a former build stops at a field that it does not know"},
 	{Name: "api-key-of-another-token", Dir: "api/server/keyed", In: "Once.Hashes", Old: `if p != nil {`, New: `if p != nil && p.Number == 0 {`,
 		Pkg: "./api/server/keyed", Run: "TestKeysBelongToTheirToken$", Why: "A4: who guesses a key gets the answer to another's request"},

@@ -85,11 +85,11 @@ func (s *symbols) command(o Op) task.Command {
 		}
 	case "snooze":
 		return task.Snooze{
-			Key: k, Token: s.token(o), Seq: o.Report, At: o.At, Checkpoint: payloadRef(o.Checkpoint), External: o.External, Fuel: o.Fuel,
+			Key: k, Token: s.token(o), Seq: o.Report, At: o.At, Checkpoint: payloadRef(o.Checkpoint), External: o.External, Fuel: o.Fuel, Pages: o.Pages,
 			Progress: payloadRef(o.Progress),
 		}
 	case "giveback":
-		return task.GiveBack{Key: k, Token: s.token(o), External: o.External, Fuel: o.Fuel}
+		return task.GiveBack{Key: k, Token: s.token(o), External: o.External, Fuel: o.Fuel, Pages: o.Pages}
 	case "cancel":
 		return task.Cancel{Key: k}
 	case "remove":
@@ -219,7 +219,7 @@ func labels(value string) []task.Label {
 }
 
 func (s *symbols) finish(o Op) task.Finish {
-	c := task.Finish{Key: o.key(), Token: s.token(o), Seq: o.Report, Result: payload(o.Result), Again: o.Again, External: o.External, Fuel: o.Fuel, InTxn: o.InTxn, Progress: payloadRef(o.Progress)}
+	c := task.Finish{Key: o.key(), Token: s.token(o), Seq: o.Report, Result: payload(o.Result), Again: o.Again, External: o.External, Fuel: o.Fuel, Pages: o.Pages, InTxn: o.InTxn, Progress: payloadRef(o.Progress)}
 	if o.Error != "" {
 		c.Error = &task.Error{Code: o.Error, Retryable: !o.Permanent}
 	}

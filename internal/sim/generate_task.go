@@ -240,7 +240,7 @@ func (g *generator) finish(r *Run) Op {
 	if !o.Permanent && g.percent(15) {
 		o.Again = g.wall + task.Time(g.rng.Int64N(3000)) - 500
 	}
-	o.Fuel = g.fuel(o.External)
+	o.Fuel, o.Pages = g.fuel(o.External), g.pages(o.External)
 	o.InTxn = g.percent(8)
 	return o
 }
@@ -256,6 +256,17 @@ func (g *generator) fuel(external bool) int64 {
 		return 0
 	}
 	return 1 + g.rng.Int64N(1000)
+}
+
+// pages is fuel for memory.
+func (g *generator) pages(external bool) int64 {
+	switch n := g.rng.IntN(100); {
+	case n < 1:
+		return pick(g, []int64{-1, task.MaxFuel / task.PageBytes, task.MaxFuel/task.PageBytes + 1})
+	case n < 40, external && n < 98:
+		return 0
+	}
+	return 1 + g.rng.Int64N(100)
 }
 
 func (g *generator) beat(r *Run) Op {
@@ -289,13 +300,13 @@ func (g *generator) snooze(r *Run) Op {
 	if g.percent(30) {
 		o.Checkpoint = g.text("c")
 	}
-	o.Fuel = g.fuel(o.External)
+	o.Fuel, o.Pages = g.fuel(o.External), g.pages(o.External)
 	return o
 }
 
 func (g *generator) giveBack(r *Run) Op {
 	o := g.token(r, "giveback")
-	o.Report, o.Fuel = 0, g.fuel(o.External)
+	o.Report, o.Fuel, o.Pages = 0, g.fuel(o.External), g.pages(o.External)
 	return o
 }
 

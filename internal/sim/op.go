@@ -34,6 +34,7 @@ type Op struct {
 	Request  string      `json:"request,omitempty"`  // with At as max_not_before: the acceptor's
 	Again    task.Time   `json:"again,omitempty"`
 	Fuel     int64       `json:"fuel,omitempty"`   // of a report that ends a run
+	Pages    int64       `json:"pages,omitempty"`  // as fuel, of memory
 	Fresh    bool        `json:"fresh,omitempty"`  // assign: what the same entry has written
 	InTxn    bool        `json:"in_txn,omitempty"` // finish
 	Parent   string      `json:"parent,omitempty"` // submit

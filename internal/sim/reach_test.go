@@ -81,6 +81,9 @@ func TestReaches(t *testing.T) {
 				if a.Fuel > 0 {
 					seen["metered "+a.Outcome]++
 				}
+				if a.Pages > 0 {
+					seen["with memory "+a.Outcome]++
+				}
 			}
 			if len(n.History) == task.MaxHistory {
 				seen["full history"]++
@@ -146,6 +149,7 @@ var reach = []string{
 	"attempt DEADLINE_EXCEEDED", "attempt HANDLER_ERROR", "full history", "pinned to an old version",
 	"version kept for its tasks",
 	"metered SUCCESS", "metered GIVEN_BACK", "metered SNOOZED", "metered CANCELLED", "metered DEADLINE_EXCEEDED", "metered HANDLER_ERROR",
+	"with memory SUCCESS", "with memory GIVEN_BACK", "with memory SNOOZED", "with memory CANCELLED", "with memory DEADLINE_EXCEEDED", "with memory HANDLER_ERROR",
 	"task.Finish invalid_command", "task.Snooze invalid_command", "task.GiveBack invalid_command",
 	"external task.Finish invalid_command", "external task.Snooze invalid_command", "external task.GiveBack invalid_command",
 	"submit 3 existing only: ", "submit 3 existing only: task_not_found", "task.Submit behavior_changed",

@@ -71,6 +71,7 @@ func (p *reportPump) startLocked() {
 			if err := p.who.mayReport(p.term.hub.cfg.Store, batch); err != nil {
 				p.refuse(err)
 			} else {
+				p.term.shed(batch)
 				p.send(stream.Frame{Acks: p.propose(batch)})
 			}
 			p.mu.Lock()
@@ -157,6 +158,32 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 		}
 	}
 	return acks
+}
+
+// shed clears in reports what the cluster's feature level does not know yet: the build of a worker may know it before all members do (SPEC C9, U1).
+func (t *term) shed(batch []stream.Report) {
+	var pages []*int64
+	for i := range batch {
+		switch r := &batch[i]; {
+		case r.Finish != nil && r.Finish.Pages != 0:
+			pages = append(pages, &r.Finish.Pages)
+		case r.Snooze != nil && r.Snooze.Pages != 0:
+			pages = append(pages, &r.Snooze.Pages)
+		case r.GiveBack != nil && r.GiveBack.Pages != 0:
+			pages = append(pages, &r.GiveBack.Pages)
+		}
+	}
+	if pages == nil {
+		return
+	}
+	level := task.FirstLevel
+	t.hub.cfg.Store.Local(func(m *task.Machine) { level = m.Level() })
+	if level >= task.MemoryLevel {
+		return
+	}
+	for _, p := range pages {
+		*p = 0
+	}
 }
 
 // isFamily reports whether a report is a finish with children.

@@ -174,6 +174,12 @@ var _ spaces.Target = (*importTarget)(nil)
 // Freeze implements spaces.Target.
 func (t *importTarget) Freeze(ctx context.Context) (*task.Frozen, error) { return t.svc.freeze(ctx) }
 
+// Level implements spaces.Target.
+func (t *importTarget) Level() (level uint64) {
+	t.svc.store.Local(func(m *task.Machine) { level = m.Level() })
+	return level
+}
+
 // DeterministicID implements spaces.Target. If the params are a blob it reads the blob, which came before them.
 func (t *importTarget) DeterministicID(ctx context.Context, namespace, behavior string, pointers []string, p task.Payload) (string, error) {
 	if p.Blobs != nil && p.Blobs.Content != "" {

@@ -56,7 +56,7 @@ func (v State) Fill(a *api.Task, t *task.Task) {
 		a.History[i] = api.Attempt{
 			Attempt: h.Number, Token: h.Token, Worker: h.Worker, Node: h.Node,
 			StartedAt: api.TimeOf(int64(h.StartedAt)), FinishedAt: Time(h.FinishedAt), Outcome: h.Outcome,
-			FuelUsed: h.Fuel,
+			FuelUsed: h.Fuel, PeakMemoryBytes: h.Pages * task.PageBytes,
 		}
 	}
 	for _, l := range t.Labels {

@@ -22,7 +22,11 @@ type log struct {
 }
 
 func newLog(t testing.TB) *log {
-	return &log{t: t, m: task.NewMachine(), h: task.Header{Term: 1, Now: 1_000_000}}
+	l := &log{t: t, m: task.NewMachine(), h: task.Header{Term: 1, Now: 1_000_000}}
+	for level := task.FirstLevel; level < task.KnownLevel; level++ {
+		l.apply(task.RaiseLevel{Level: level + 1})
+	}
+	return l
 }
 
 func (l *log) apply(c task.Command) task.Result {
@@ -86,7 +90,7 @@ func shop(t testing.TB) (*log, store) {
 		k := submit("runs", task.Payload{Encoding: task.JSON, Blobs: &task.Blobs{Content: large, Size: int64(len(blobs[large]))}})
 		l.apply(task.Beat{Key: k, Token: l.assign(k), Seq: 1, Checkpoint: &task.Payload{Encoding: task.Bytes, Data: []byte{1}}})
 		k = submit("fails", task.Payload{})
-		l.apply(task.Finish{Key: k, Token: l.assign(k), Error: &task.Error{Code: "X", Message: "<&>"}})
+		l.apply(task.Finish{Key: k, Token: l.assign(k), Error: &task.Error{Code: "X", Message: "<&>"}, Pages: 2})
 		l.apply(task.StartOperation{Namespace: ns, ID: "job", Behavior: "work", Target: "t", Partitions: 2, Names: []string{"a", "b"}, Priority: 4})
 		k = task.Key{Namespace: ns, ID: "job:0"}
 		l.apply(task.Finish{Key: k, Token: l.assign(k), Result: task.Payload{Encoding: task.JSON, Data: []byte("1")}})

@@ -17,3 +17,10 @@ func Ascend(n int, name func(i int) string) bool {
 	}
 	return true
 }
+
+// Note adds n names to those seen.
+func Note(seen map[string]bool, n int, name func(i int) string) {
+	for i := range n {
+		seen[name(i)] = true
+	}
+}

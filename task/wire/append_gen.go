@@ -54,6 +54,7 @@ func appendAttempts(b []byte, xs []task.Attempt) []byte {
 		f.someInt(6, int64(x.FinishedAt))
 		f.text(7, x.Outcome)
 		f.someInt(8, x.Fuel)
+		f.someInt(9, x.Pages)
 		b = f.b
 	}
 	return b
@@ -118,6 +119,15 @@ func (f *fields) finish(x *task.Finish) {
 	if x.Progress != nil {
 		f.payload(10, x.Progress)
 	}
+	f.someInt(11, x.Pages)
+}
+
+func (f *fields) giveBack(x *task.GiveBack) {
+	f.taskKey(1, &x.Key)
+	f.uint(2, x.Token)
+	f.someTrue(3, x.External)
+	f.someInt(4, x.Fuel)
+	f.someInt(5, x.Pages)
 }
 
 func (f *fields) taskKey(k byte, x *task.Key) {
@@ -217,6 +227,7 @@ func (f *fields) snooze(x *task.Snooze) {
 	if x.Progress != nil {
 		f.payload(8, x.Progress)
 	}
+	f.someInt(9, x.Pages)
 }
 
 func (f *fields) submit(x *task.Submit) {

@@ -549,10 +549,7 @@ func appendCommand(b []byte, c task.Command) ([]byte, bool) {
 		}
 		f.snooze(&x)
 	case task.GiveBack:
-		f.taskKey(1, &x.Key)
-		f.uint(2, x.Token)
-		f.someTrue(3, x.External)
-		f.someInt(4, x.Fuel)
+		f.giveBack(&x)
 	case task.RenewSession:
 		f.uint(1, x.Session)
 		f.someUint(2, x.Acked)

@@ -95,6 +95,8 @@ func (r *reader) attempts() []task.Attempt {
 				x.Outcome = r.name()
 			case 8:
 				x.Fuel = r.int()
+			case 9:
+				x.Pages = r.int()
 			default:
 				r.bad = true
 			}
@@ -214,6 +216,8 @@ func (r *reader) finish() (x task.Finish) {
 			x.InTxn = r.bool()
 		case 10:
 			x.Progress = pointer(r.payload())
+		case 11:
+			x.Pages = r.int()
 		default:
 			r.bad = true
 		}
@@ -234,6 +238,8 @@ func (r *reader) giveBack() (x task.GiveBack) {
 			x.External = r.bool()
 		case 4:
 			x.Fuel = r.int()
+		case 5:
+			x.Pages = r.int()
 		default:
 			r.bad = true
 		}
@@ -384,6 +390,8 @@ func (r *reader) snooze() (x task.Snooze) {
 			x.Fuel = r.int()
 		case 8:
 			x.Progress = pointer(r.payload())
+		case 9:
+			x.Pages = r.int()
 		default:
 			r.bad = true
 		}

@@ -82,6 +82,9 @@ func appendAttemptMembers(b []byte, x *api.Attempt) []byte {
 	if x.FuelUsed != 0 {
 		b = strconv.AppendInt(append(b, `,"fuel_used":`...), x.FuelUsed, 10)
 	}
+	if x.PeakMemoryBytes != 0 {
+		b = strconv.AppendInt(append(b, `,"peak_memory_bytes":`...), x.PeakMemoryBytes, 10)
+	}
 	return b
 }
 

@@ -101,6 +101,8 @@ func (a *answerReader) attempt(x *api.Attempt) bool {
 			return a.Text(&x.Outcome)
 		case "fuel_used":
 			return a.Int(&x.FuelUsed)
+		case "peak_memory_bytes":
+			return a.Int(&x.PeakMemoryBytes)
 		}
 		return a.unknown(name)
 	})

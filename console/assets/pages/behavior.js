@@ -9,7 +9,7 @@ import { Runs, byVersion } from '../parts/runs.js';
 import { Figures, Table } from '../parts/table.js';
 import { Payload, Text } from '../parts/text.js';
 import { length } from '../core/clock.js';
-import { Badge, Failed, Head, Loading, Short, Stamp, When, brief, count } from '../parts/ui.js';
+import { Badge, Failed, Head, Loading, Short, Stamp, When, brief, count, size } from '../parts/ui.js';
 
 const recent = 200;
 
@@ -44,9 +44,9 @@ export function Behavior({ route, id }) {
     <section class="panel"><h2>Versions</h2>${b.versions?.length ? html`<${Table} plain label="Versions" rows=${b.versions} id=${(v) => v.version} columns=${[
       ['Version', (v) => html`<${Short} of=${v.version} />`], ['', (v) => v.active && html`<${Badge} status="ACTIVE" />`], ['Module', (v) => html`<${Short} of=${v.module} />`], ['Activated', (v) => html`<${Stamp} time=${v.activated_at} />`],
       ['Runs seen', (v) => count(measured[v.version]?.runs || 0), 'num'], ['Median', (v) => (measured[v.version] ? length(measured[v.version].median) : '—'), 'num'], ['95 %', (v) => (measured[v.version] ? length(measured[v.version].high) : '—'), 'num'],
-      ['Fuel', (v) => (measured[v.version]?.fuel ? brief(measured[v.version].fuel) : '—'), 'num'], ['Failed', (v) => (measured[v.version] ? `${Math.round(measured[v.version].failed * 100)} %` : '—'), 'num'],
+      ['Fuel', (v) => (measured[v.version]?.fuel ? brief(measured[v.version].fuel) : '—'), 'num'], ['Memory', (v) => (measured[v.version]?.memory ? size(measured[v.version].memory) : '—'), 'num'], ['Failed', (v) => (measured[v.version] ? `${Math.round(measured[v.version].failed * 100)} %` : '—'), 'num'],
       ['', (v) => !v.active && may(who, 'deploy', where) && html`<button onClick=${() => ask('activate', v.version)}>Activate</button>`],
-    ]} /><p class="note">Durations, fuel and failures are those of the attempts that its last ${recent} tasks remember, by the version that was active then; fuel is the median.</p>` : html`<p class="none">It has none: programs accept its tasks over HTTP.</p>`}</section>
+    ]} /><p class="note">Durations, fuel, memory and failures are those of the attempts that its last ${recent} tasks remember, by the version that was active then; fuel is the median, memory the most.</p>` : html`<p class="none">It has none: programs accept its tasks over HTTP.</p>`}</section>
     <section class="panel"><h2>Policy</h2><${Payload} value=${b.manifest} label="Policy" /></section>
     ${asked && html`<${Change} asked=${asked} b=${b} path=${path} namespace=${namespace} close=${close} />`}`;
 }

@@ -6,7 +6,7 @@ import { length } from '../core/clock.js';
 /** The attempts that tasks remember, oldest first. */
 function attempts(tasks) {
   return tasks.flatMap((t) => t.history.filter((a) => a.finished_at).map((a) => ({
-    id: t.id, version: t.version, outcome: a.outcome, fuel: a.fuel_used || 0, at: Date.parse(a.started_at), took: Date.parse(a.finished_at) - Date.parse(a.started_at),
+    id: t.id, version: t.version, outcome: a.outcome, fuel: a.fuel_used || 0, memory: a.peak_memory_bytes || 0, at: Date.parse(a.started_at), took: Date.parse(a.finished_at) - Date.parse(a.started_at),
   }))).sort((a, b) => a.at - b.at);
 }
 
@@ -27,7 +27,8 @@ export function byVersion(tasks, versions) {
   for (const [version, list] of Object.entries(groups)) {
     const took = list.map((a) => a.took).sort((a, b) => a - b);
     const fuel = list.map((a) => a.fuel).filter(Boolean).sort((a, b) => a - b);
-    result[version] = { runs: list.length, median: middle(took, 0.5), high: middle(took, 0.95), fuel: fuel.length ? middle(fuel, 0.5) : 0, failed: list.filter((a) => a.outcome !== 'SUCCESS').length / list.length };
+    const memory = Math.max(...list.map((a) => a.memory));
+    result[version] = { runs: list.length, median: middle(took, 0.5), high: middle(took, 0.95), fuel: fuel.length ? middle(fuel, 0.5) : 0, memory, failed: list.filter((a) => a.outcome !== 'SUCCESS').length / list.length };
   }
   return result;
 }

@@ -30,6 +30,8 @@ func TestBehavior(t *testing.T) {
 	b.press("Resume")
 	b.until(`document.querySelector('.head .s-active')`)
 
+	b = open(t, cluster.all[0].url, "behaviors/wordcount", wide)
+	b.until(`[...document.querySelectorAll('main table')].some((t) => t.innerText.includes('Memory') && /[KM]iB/.test(t.innerText))`)
 	b = open(t, cluster.all[0].url, "behaviors", wide)
 	b.press("Upload a module")
 	b.until(`document.querySelector('#wasm')`)

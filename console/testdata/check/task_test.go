@@ -11,7 +11,9 @@ import (
 func TestTask(t *testing.T) {
 	looks(t, cluster.all[0].url, "tasks/counted", `"total": 3`, "task")
 	looks(t, cluster.all[0].url, "tasks/hostile", "drawkcab", "hostile")
-	b := open(t, cluster.all[0].url, "tasks/later", wide)
+	b := open(t, cluster.all[0].url, "tasks/counted", wide)
+	b.until(`/^[\d.]+ [KM]iB$/.test(document.querySelector('.attempts tbody tr').lastElementChild.innerText)`) // the most memory of its attempt
+	b = open(t, cluster.all[0].url, "tasks/later", wide)
 	b.sees("due in")
 	b.sees("Why it waits")
 	b.sees("due_later")

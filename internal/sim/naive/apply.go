@@ -18,7 +18,7 @@ func (m *Model) apply(c task.Command, got task.Result) task.Result {
 	case task.Snooze: // R5
 		return m.snooze(c, got)
 	case task.GiveBack: // R3
-		return m.report(c.Key, c.Token, 0, c.External, c.Fuel, got, func(t *task.Task) task.Code {
+		return m.report(c.Key, c.Token, 0, c.External, used{c.Fuel, c.Pages}, got, func(t *task.Task) task.Code {
 			return m.waitAgain(t, "GIVEN_BACK", m.Now, 0)
 		})
 	case task.Cancel: // L8

@@ -59,7 +59,7 @@ type Model struct {
 	importing   bool   // what is written is as old as the export says
 	ending      uint64 // the session that is being ended
 	guilty      bool   // the run that fails was alone in a process that died (L5)
-	fuel        int64  // that the run used whose report is being applied
+	used        used   // that the run used whose report is being applied
 	steps       int64  // that operations may take in this entry
 	finishes    map[task.Key]string
 	born        map[task.Key]int // the order in which the tasks came to be, also before their numbers are adopted

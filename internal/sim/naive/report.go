@@ -9,11 +9,11 @@ import (
 // report is L3: only the current token changes anything, and only with a seq that rises (0: not numbered). external
 // says that the report came over HTTP, where only external leases are reported (section 8), and nothing is metered.
 func (m *Model) report(
-	k task.Key, token, seq uint64, external bool, fuel int64, got task.Result, change func(*task.Task) task.Code,
+	k task.Key, token, seq uint64, external bool, used used, got task.Result, change func(*task.Task) task.Code,
 ) task.Result {
 	old := m.Tasks[k]
 	switch {
-	case wrongFuel(fuel, external):
+	case wrongUse(used, external):
 		return task.Result{Code: task.InvalidCommand}
 	case old == nil || old.Lease == nil || old.Lease.Token != token:
 		return task.Result{Code: task.Halt}
@@ -23,9 +23,9 @@ func (m *Model) report(
 		return task.Result{Code: task.Halt}
 	}
 	if t := *old; seq == 0 || seq > old.Lease.Report {
-		m.fuel = fuel
+		m.used = used
 		code := change(&t)
-		m.fuel = 0
+		m.used = none
 		if code == task.BlobGone || code == task.InvalidCommand { // the run goes on
 			return task.Result{Code: code}
 		}
@@ -38,7 +38,7 @@ func (m *Model) beat(c task.Beat, got task.Result) task.Result {
 	if c.Extend != 0 && (c.Extend < 1000 || c.Extend > 3_600_000) {
 		return oneOf(got, task.InvalidCommand, task.Halt)
 	}
-	return m.report(c.Key, c.Token, c.Seq, c.External, 0, got, func(t *task.Task) task.Code {
+	return m.report(c.Key, c.Token, c.Seq, c.External, none, got, func(t *task.Task) task.Code {
 		if c.Progress != nil && len(digests(*c.Progress)) > 0 {
 			return task.InvalidCommand
 		} else if c.Checkpoint != nil && m.admit(*c.Checkpoint) != task.OK {
@@ -76,13 +76,18 @@ func (m *Model) checkpoint(t *task.Task, p task.Payload) {
 	}
 }
 
-// wrongFuel reports whether no run can have used so much fuel.
-func wrongFuel(fuel int64, external bool) bool {
-	return fuel < 0 || fuel > 1<<53 || external && fuel > 0
+// used is what a run used: fuel, and pages of memory.
+type used struct{ fuel, pages int64 }
+
+var none used
+
+// wrongUse reports whether no run can have used so much.
+func wrongUse(u used, external bool) bool {
+	return u.fuel < 0 || u.fuel > 1<<53 || u.pages < 0 || u.pages > 1<<37 || external && u != none
 }
 
 func (m *Model) snooze(c task.Snooze, got task.Result) task.Result {
-	return m.report(c.Key, c.Token, c.Seq, c.External, c.Fuel, got, func(t *task.Task) task.Code {
+	return m.report(c.Key, c.Token, c.Seq, c.External, used{c.Fuel, c.Pages}, got, func(t *task.Task) task.Code {
 		if c.Progress != nil {
 			if len(digests(*c.Progress)) > 0 {
 				return task.InvalidCommand

@@ -27,12 +27,12 @@ func named(p task.Payload) []string {
 }
 
 func (m *Model) finish(c task.Finish, got task.Result) task.Result {
-	if old := m.Tasks[c.Key]; !wrongFuel(c.Fuel, c.External) && old != nil && old.Ended != nil && old.Ended.Finish != 0 && m.finishes[c.Key] == text(c) {
+	if old := m.Tasks[c.Key]; !wrongUse(used{c.Fuel, c.Pages}, c.External) && old != nil && old.Ended != nil && old.Ended.Finish != 0 && m.finishes[c.Key] == text(c) {
 		r := m.answer(task.OK, c.Key, got)
 		r.Repeated = true
 		return r
 	}
-	return m.report(c.Key, c.Token, c.Seq, c.External, c.Fuel, got, func(t *task.Task) task.Code { return m.outcome(t, c) })
+	return m.report(c.Key, c.Token, c.Seq, c.External, used{c.Fuel, c.Pages}, got, func(t *task.Task) task.Code { return m.outcome(t, c) })
 }
 
 // outcome ends a run by the worker's own finish.
@@ -165,7 +165,7 @@ func (m *Model) end(t *task.Task, outcome string) {
 	}
 	t.History = append(slices.Clone(t.History), task.Attempt{
 		Number: t.Attempt, Token: l.Token, Worker: l.Worker, Node: l.Node, StartedAt: t.StartedAt, FinishedAt: m.Now, Outcome: outcome,
-		Fuel: m.fuel,
+		Fuel: m.used.fuel, Pages: m.used.pages,
 	})
 	t.History = t.History[max(0, len(t.History)-5):]
 }

@@ -91,7 +91,7 @@ func (m *Model) malformed(c task.Txn) (codes []task.Code) {
 	}
 	for _, f := range c.Finishes {
 		once(f.Key.ID)
-		bad = bad || wrongFuel(f.Fuel, f.External)
+		bad = bad || wrongUse(used{f.Fuel, f.Pages}, f.External)
 	}
 	for _, d := range c.Deletes {
 		once(d.ID)

@@ -20,8 +20,12 @@ func (w *Watcher) compare(before, now *api.Task) {
 	} else {
 		w.say("  result %s\n  before %s\n", terminal.Clip(is, maxShown), terminal.Clip(was, maxShown))
 	}
-	if used, had := fuel(now), fuel(before); used > 0 {
-		w.say("  fuel   %d%s\n", used, difference(used, had))
+	used, had := last(now), last(before)
+	if used.FuelUsed > 0 {
+		w.say("  fuel   %d%s\n", used.FuelUsed, difference(used.FuelUsed, had.FuelUsed))
+	}
+	if used.PeakMemoryBytes > 0 {
+		w.say("  memory %d KiB%s\n", used.PeakMemoryBytes>>10, difference(used.PeakMemoryBytes>>10, had.PeakMemoryBytes>>10))
 	}
 }
 
@@ -38,15 +42,15 @@ func outcome(t *api.Task) string {
 	return "nothing"
 }
 
-// fuel is what the last attempt used; 0: nobody knows.
-func fuel(t *api.Task) int64 {
+// last is the entry of the last attempt; what is 0 in it nobody knows.
+func last(t *api.Task) api.Attempt {
 	if len(t.History) == 0 {
-		return 0
+		return api.Attempt{}
 	}
-	return t.History[len(t.History)-1].FuelUsed
+	return t.History[len(t.History)-1]
 }
 
-// difference says how much more, or less, fuel a run used than the one before it.
+// difference says how much more, or less, of something a run used than the one before it.
 func difference(used, had int64) string {
 	switch {
 	case had == 0:

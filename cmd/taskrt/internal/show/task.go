@@ -65,6 +65,9 @@ func Task(w *terminal.Table, t *api.Task) {
 		if a.FuelUsed > 0 {
 			what += fmt.Sprintf(", fuel %d", a.FuelUsed)
 		}
+		if a.PeakMemoryBytes > 0 {
+			what += fmt.Sprintf(", peak memory %d KiB", a.PeakMemoryBytes>>10)
+		}
 		row(fmt.Sprintf("attempt %d", a.Attempt), what)
 	}
 }
