@@ -18,7 +18,7 @@ var childrenMutants = []mutant{
 		Pkg: "./node/lead", Run: "TestFamiliesBehindABusyToken$", Why: "a success would be proposed without its children, and refused"},
 	{Name: "children-lost-with-the-blob", Dir: "worker", In: "run.storeAgain", Old: "rep.Finish = &again", New: "rep = stream.Report{Finish: &again}",
 		Pkg: "./worker", Run: "TestResultWhoseBlobIsGone", Why: "a result that is stored again would be reported without its children"},
-	{Name: "children-of-any-behavior", Dir: "runtime", In: "guest.maySubmit", Old: "if !may(behavior) {", New: "if !may(behavior) && behavior == \"\" {",
+	{Name: "children-of-any-behavior", Dir: "runtime/grants", In: "Attempt.MaySubmit", Old: "if !a.Known || !a.Grants.Tasks(a.Namespace, a.Behavior, behavior) {", New: "if !a.Known {",
 		Pkg: "./runtime", Run: "TestChildrenAreGranted$", Why: "a guest would submit what its operator did not grant (B6)"},
 	{Name: "fetch-responses-uncharged", Dir: "runtime", In: "guest.request", Old: "if !g.hold(room) {", New: "if !g.hold(0) {",
 		Pkg: "./runtime", Run: "TestResponsesCountTowardsTheBudget$", Why: "guests' responses could take all of a node's memory"},
