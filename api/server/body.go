@@ -27,7 +27,7 @@ func (h *handler) readBody(w http.ResponseWriter, r *request, limit int64, timeo
 	}
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(timeout))
-	body, release, err = paced.Receive(h.budget(r), http.MaxBytesReader(w, r.Body, limit), most)
+	body, release, err = paced.Receive(h.budget(r), http.MaxBytesReader(w, r.Body, limit), most, nil)
 	if err == nil {
 		_ = conn.SetReadDeadline(time.Time{})
 		if err := h.bodyRead(r, body); err != nil {

@@ -10,18 +10,22 @@ import (
 // ErrBudget says that the bytes of a body are more than is left of a budget.
 var ErrBudget = errors.New("paced: too many bytes are being received")
 
-// firstPiece is for how many bytes of a body there is room before any of them has come.
-const firstPiece = 64 << 10
+// FirstPiece is for how many bytes of a body there is room before any of them has come.
+const FirstPiece = 64 << 10
 
 // Receive reads r to its end, which comes after at most most bytes. The bytes count against the budget until release is called. It takes the budget as the bytes come, not as they are
-// announced: clients that announce megabytes and send nothing must not keep others out (slowloris).
-func Receive(budget *semaphore.Weighted, r io.Reader, most int64) (body []byte, release func(), err error) {
-	room := min(most, firstPiece) + 1 // a byte more, because the end is seen only while there is room
+// announced: clients that announce megabytes and send nothing must not keep others out (slowloris). The body begins in into, if there is room for
+// FirstPiece and a byte.
+func Receive(budget *semaphore.Weighted, r io.Reader, most int64, into []byte) (body []byte, release func(), err error) {
+	room := min(most, FirstPiece) + 1 // a byte more, because the end is seen only while there is room
 	if !budget.TryAcquire(room) {
 		return nil, nil, ErrBudget
 	}
 	release = func() { budget.Release(room) }
-	body = make([]byte, 0, room)
+	if body = into[:0]; int64(cap(body)) < room {
+		body = make([]byte, 0, room)
+	}
+	body = body[:0:room]
 	for {
 		n, err := r.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]

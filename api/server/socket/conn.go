@@ -15,10 +15,18 @@ import (
 // batch is how many bytes of answers go into one message, if there is more than one.
 const batch = 64 << 10
 
+// task is a request that has got under way. The zero task says that the goroutine is not needed any more.
+type task struct {
+	ctx      context.Context
+	request  *stream.Request
+	draining bool
+}
+
 // errClosed says that nothing is begun any more.
 var errClosed = errors.New("socket: the stream is closed")
 
-// conn is one stream. A goroutine reads messages, one writes answers, one pings, and each request under way has one.
+// conn is one stream. A goroutine reads messages, one writes answers, one pings, and each request under way has one, which does the next request
+// afterwards: its stack has grown already.
 type conn struct {
 	config   Config
 	ws       *websocket.Conn
@@ -28,6 +36,7 @@ type conn struct {
 	cancel   func()        // ends the connection at once
 	large    chan struct{} // has an item while a request has an answer of more than small bytes
 	requests sync.WaitGroup
+	work     chan task // received by goroutines that have answered a request
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -44,7 +53,7 @@ func newConn(r *http.Request, ws *websocket.Conn, form stream.Form, config Confi
 	ctx, cancel := context.WithCancel(r.Context())
 	c := &conn{
 		config: config, ws: ws, form: form, template: templateOf(r), ctx: ctx,
-		large: make(chan struct{}, 1), running: map[uint64]context.CancelFunc{},
+		large: make(chan struct{}, 1), work: make(chan task), running: map[uint64]context.CancelFunc{},
 	}
 	c.changed.L = &c.mu
 	c.cancel = func() {
@@ -130,9 +139,36 @@ func (c *conn) begin(q *stream.Request) error {
 	}
 	c.running[q.N] = cancel
 	c.underWay++
-	draining := c.draining
-	c.requests.Go(func() { c.answer(ctx, q, draining) })
+	next := task{ctx, q, c.draining}
+	select {
+	case c.work <- next:
+	default:
+		c.requests.Go(func() { c.run(next) })
+	}
 	return nil
+}
+
+// run answers requests, one after the other.
+func (c *conn) run(next task) {
+	for next.request != nil {
+		c.answer(next.ctx, next.request, next.draining)
+		select {
+		case next = <-c.work:
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// rest lets the goroutines go that have nothing to do.
+func (c *conn) rest() {
+	for {
+		select {
+		case c.work <- task{}:
+		default:
+			return
+		}
+	}
 }
 
 // giveUp ends a request that nobody waits for any more. It gets its answer all the same: the request may have been done.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -146,6 +147,9 @@ func (c *conn) read() error {
 	}
 }
 
+// pieces are where messages begin. Nothing of a message is kept.
+var pieces = sync.Pool{New: func() any { return new([paced.FirstPiece + 1]byte) }}
+
 // message reads a message. Its bodies count against the budget until their requests give them back.
 func (c *conn) message() ([]stream.Request, error) {
 	kind, r, err := c.ws.Reader(c.ctx)
@@ -157,7 +161,9 @@ func (c *conn) message() ([]stream.Request, error) {
 		return nil, closing{websocket.StatusUnsupportedData, "this subprotocol has messages of the other type"}
 	}
 	late := time.AfterFunc(c.config.Patience, c.cancel)
-	text, release, err := paced.Receive(c.config.Budget, r, stream.MaxMessage+1) // the library reads a byte more to see the end
+	first := pieces.Get().(*[paced.FirstPiece + 1]byte)
+	defer pieces.Put(first)
+	text, release, err := paced.Receive(c.config.Budget, r, stream.MaxMessage+1, first[:0]) // the library reads a byte more to see the end
 	late.Stop()
 	switch {
 	case errors.Is(err, paced.ErrBudget):
@@ -200,6 +206,7 @@ func (c *conn) ping() {
 			return
 		case <-every.C:
 		}
+		c.rest()
 		before, listening := c.heard()
 		if !listening {
 			continue
