@@ -22,6 +22,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/client/internal/pipeline"
+	"github.com/taskrt/taskrt/api/client/internal/socket"
 	"github.com/taskrt/taskrt/api/internal/codec"
 	"github.com/taskrt/taskrt/api/tracing"
 )
@@ -59,7 +60,21 @@ type Config struct {
 	// and every call returns other_cluster. "": whichever answers.
 	Cluster   string
 	Transport http.RoundTripper // default: a transport of the client's own, without compression
+	// Stream says when requests go over a stream (SPEC H5), for which a handshake goes through Transport. Requests that a stream does not
+	// take go by HTTP, and so do all of them while a node has no stream. A Transport that is no *http.Transport may want to see each request:
+	// with such a one there are streams under StreamAlways only. With Sent there are none.
+	Stream Stream
 }
+
+// Stream says when a client has a stream to a node.
+type Stream int
+
+// These are when.
+const (
+	StreamWhenBusy Stream = iota // beside requests by HTTP, when two are under way at a time, or after a few
+	StreamAlways                 // the first request waits until the stream is there
+	StreamNever
+)
 
 // Client is a Service behind HTTP. It is safe for concurrent use.
 //
@@ -76,6 +91,7 @@ type Client struct {
 	config  Config
 	current atomic.Int64       // index of the URL whose node answered last
 	pipe    *pipeline.Pipeline // nil: each Submit is a request
+	streams map[*url.URL]*socket.Node
 }
 
 var _ api.Service = (*Client)(nil)
@@ -119,6 +135,7 @@ func New(c Config) (*Client, error) {
 	if len(client.urls) == 0 {
 		return nil, errors.New("no server URL given")
 	}
+	client.streams = newStreams(client)
 	if c.Pipelined {
 		client.pipe = newPipeline(client)
 	}
@@ -142,10 +159,13 @@ func parseServer(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// Close closes idle connections, and ends the Submits of a pipelined client.
+// Close closes idle connections, and ends the Submits of a pipelined client. Other calls under way go on.
 func (c *Client) Close() {
 	if c.pipe != nil {
 		c.pipe.Close()
+	}
+	for _, node := range c.streams {
+		node.Close()
 	}
 	c.http.CloseIdleConnections()
 }
@@ -257,17 +277,28 @@ func (k *call) outcome(ctx context.Context, maybe bool, last error) error {
 	return last
 }
 
-// exchange sends a call to one node.
+// exchange sends a call to one node, over a stream if there is one for it.
 func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, verdict, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.config.AttemptTimeout+k.wait)
+	attempt, cancel := context.WithTimeout(ctx, c.config.AttemptTimeout+k.wait)
 	defer cancel()
+	if node := c.streams[base]; node != nil && k.fitsStream() {
+		r, v, err := overStream(attempt, c, node, base, k)
+		if attempt.Err() != nil && ctx.Err() == nil {
+			node.Retire()
+		}
+		if !errors.Is(err, socket.ErrNone) {
+			return r, v, err
+		}
+		defer node.ByHTTP()()
+	}
+	return byHTTP(attempt, c, base, k)
+}
+
+// byHTTP sends a call to one node as a request of its own.
+func byHTTP(ctx context.Context, c *Client, base *url.URL, k call) (*reply, verdict, error) {
 	sent := false
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
-	target := base.String() + k.path
-	if len(k.query) > 0 {
-		target += "?" + k.query.Encode()
-	}
-	req, err := http.NewRequestWithContext(traced, k.method, target, bytes.NewReader(k.body))
+	req, err := http.NewRequestWithContext(traced, k.method, base.String()+k.target(), bytes.NewReader(k.body))
 	if err != nil {
 		return nil, final, fmt.Errorf("make request: %w", err)
 	}
@@ -306,7 +337,7 @@ func (c *Client) exchange(ctx context.Context, base *url.URL, k call) (*reply, v
 		return &reply{status: res.StatusCode, body: body}, final, nil
 	}
 	e := decodeProblem(res, body)
-	if c.renewed(req, e) {
+	if c.renewed(req.Header.Get("Authorization"), e) {
 		return nil, nothing, e
 	}
 	return nil, judge(e), e
@@ -358,13 +389,25 @@ func judge(e *api.Error) verdict {
 
 // decodeProblem makes an *Error of an answer that is an error. A proxy may have worded the answer.
 func decodeProblem(res *http.Response, body []byte) *api.Error {
-	e := &api.Error{}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if media != codec.ProblemMedia || json.Unmarshal(body, e) != nil || e.Code == "" {
-		return &api.Error{Code: api.CodeInternal, Status: res.StatusCode, Title: http.StatusText(res.StatusCode), Detail: fmt.Sprintf("answer without a problem: %.200q", body)}
+	if media != codec.ProblemMedia {
+		return noProblem(res.StatusCode, body)
 	}
-	e.Status = res.StatusCode
+	return readProblem(res.StatusCode, body)
+}
+
+// readProblem makes an *Error of a problem document.
+func readProblem(status int, body []byte) *api.Error {
+	e := &api.Error{}
+	if json.Unmarshal(body, e) != nil || e.Code == "" {
+		return noProblem(status, body)
+	}
+	e.Status = status
 	return e
+}
+
+func noProblem(status int, body []byte) *api.Error {
+	return &api.Error{Code: api.CodeInternal, Status: status, Title: http.StatusText(status), Detail: fmt.Sprintf("answer without a problem: %.200q", body)}
 }
 
 func decodeReply(r *reply, v any) error {

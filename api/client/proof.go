@@ -12,6 +12,9 @@ import (
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
+// bearer is how a token stands in a header.
+const bearer = "Bearer "
+
 // StaticToken is a Config.Token that stays the same.
 func StaticToken(text string) func() (string, error) {
 	return func() (string, error) { return text, nil }
@@ -36,15 +39,15 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	if c.config.Cluster != "" {
 		req.Header.Set(codec.ClusterHeader, c.config.Cluster)
 	}
-	token, err := c.token()
+	token, err := ownToken(c)
 	if err != nil {
 		if req.Body != nil {
-			err = errors.Join(err, req.Body.Close())
+			_ = req.Body.Close()
 		}
-		return nil, &ownError{err}
+		return nil, err
 	}
 	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Authorization", bearer+token)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -87,13 +90,23 @@ func (c *Client) token() (string, error) {
 	return text, nil
 }
 
+// ownToken is Client.token, with an ownError.
+func ownToken(c *Client) (string, error) {
+	token, err := c.token()
+	if err != nil {
+		return "", &ownError{err}
+	}
+	return token, nil
+}
+
 // renewed reports whether a request was refused for a token that the client has replaced meanwhile. Nothing was done for it.
-func (c *Client) renewed(req *http.Request, e *api.Error) bool {
+// authorization is the header that the request had.
+func (c *Client) renewed(authorization string, e *api.Error) bool {
 	if e.Status != http.StatusUnauthorized || c.config.Token == nil {
 		return false
 	}
 	token, err := c.token()
-	return err == nil && req.Header.Get("Authorization") != "Bearer "+token
+	return err == nil && authorization != bearer+token
 }
 
 // checkClear refuses to send a token over a network in the clear, where everybody on the way reads it.

@@ -70,7 +70,7 @@ type Form interface {
 }
 
 // Forms returns the forms, in the order in which a server prefers them.
-func Forms() []Form { return []Form{jsonForm{}, cborForm{}} }
+func Forms() []Form { return []Form{jsonForm{}, CBOR{}} }
 
 // FormOf returns the form of a subprotocol; nil: there is none.
 func FormOf(subprotocol string) Form {
@@ -128,10 +128,14 @@ func (jsonForm) AppendAnswers(b []byte, answers []Answer) ([]byte, error) {
 	return append(b, "]}"...), nil
 }
 
-type cborForm struct{}
+// CBOR is taskrt.v1+cbor, the form that costs both ends less.
+type CBOR struct{}
 
-func (cborForm) Subprotocol() string { return "taskrt.v1+cbor" }
-func (cborForm) Binary() bool        { return true }
+// Subprotocol implements Form.
+func (CBOR) Subprotocol() string { return "taskrt.v1+cbor" }
+
+// Binary implements Form.
+func (CBOR) Binary() bool { return true }
 
 // strictCBOR reads what clients send: each name once, none that is unknown, nothing of unknown length.
 var strictCBOR = func() cbor.DecMode {
@@ -145,7 +149,8 @@ var strictCBOR = func() cbor.DecMode {
 	return mode
 }()
 
-func (cborForm) Requests(message []byte) ([]Request, error) {
+// Requests implements Form. It is as strict as bodies are.
+func (CBOR) Requests(message []byte) ([]Request, error) {
 	var m Requests
 	if err := strictCBOR.Unmarshal(message, &m); err != nil {
 		return nil, err
@@ -153,7 +158,8 @@ func (cborForm) Requests(message []byte) ([]Request, error) {
 	return check(m.Requests)
 }
 
-func (cborForm) AppendAnswers(b []byte, answers []Answer) ([]byte, error) {
+// AppendAnswers implements Form.
+func (CBOR) AppendAnswers(b []byte, answers []Answer) ([]byte, error) {
 	text, err := cbor.Marshal(Answers{answers})
 	return append(b, text...), err
 }

@@ -50,14 +50,19 @@ func WithState(ctx context.Context, tracestate string) context.Context {
 
 // Headers sets the headers of a request to what ctx has.
 func Headers(ctx context.Context, h http.Header) {
-	parent := Parent(ctx)
-	if parent == "" {
-		return
+	parent, state := Texts(ctx)
+	if parent != "" {
+		h.Set(Header, parent)
 	}
-	h.Set(Header, tracing.Parent(parent))
-	if state := tracing.State(parent); state != "" {
+	if state != "" {
 		h.Set(StateHeader, state)
 	}
+}
+
+// Texts returns the traceparent and the tracestate that ctx has; "": none.
+func Texts(ctx context.Context) (traceparent, tracestate string) {
+	parent := Parent(ctx)
+	return tracing.Parent(parent), tracing.State(parent)
 }
 
 // Of returns what tasks keep of a request with these headers; "": it has none. Several traceparents are none, as W3C says, and several tracestates are one.

@@ -48,7 +48,7 @@ var arrows = map[string][]string{
 	"api/auth":            {"api", "task/access"},
 	"api/membership":      {"api"},
 	"api/children":        {"api", "api/internal/codec"},
-	"api/client":          {"api", "api/auth", "api/client/internal/events", "api/client/internal/pipeline", "api/internal/codec", "api/membership", "api/snapshot", "api/insight", "api/jobs", "api/tracing"},
+	"api/client":          {"api", "api/auth", "api/client/internal/events", "api/client/internal/pipeline", "api/internal/codec", "api/membership", "api/snapshot", "api/insight", "api/jobs", "api/tracing", "api/client/internal/socket", "api/stream"},
 	"api/internal/codec":  {"api", "api/internal/scan", "internal/jsontext"},
 	"api/internal/scan":   {},
 	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean", "api/insight", "api/jobs", "api/server/traced", "api/tracing", "api/server/keyed", "api/server/socket", "api/stream"},
@@ -279,6 +279,7 @@ var arrows = map[string][]string{
 	"runtime/guestspans":                        {"abi"},
 	"runtime/redact":                            {},
 	"plugins/sdk/go/spans":                      {"abi", "plugins/sdk/go"},
+	"api/client/internal/socket":                {"api/stream"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
@@ -370,6 +371,7 @@ var thirdParty = map[string][]string{
 	"docs/site":                    {"github.com/yuin/goldmark"},
 	"cmd/taskrt/internal/observe":  {"github.com/urfave/cli/v2", "go.yaml.in/yaml/v3"},
 	"traces":                       {"go.opentelemetry.io/otel"},
+	"api/client/internal/socket":   {"github.com/coder/websocket"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

@@ -7,7 +7,7 @@ import (
 )
 
 // TestWhatAClientLinks: a program that uses a client or an external worker links neither the handler nor a library of
-// schemas, but this module's contract and JSON, and one semaphore. A program that trusts a cluster by its fingerprint links package trust, too.
+// schemas, but this module's contract and JSON, one semaphore, and what a stream takes. A program that trusts a cluster by its fingerprint links package trust, too.
 func TestWhatAClientLinks(t *testing.T) {
 	t.Parallel()
 	imports := map[string][]string{} // package → what its files import outside of tests
@@ -17,7 +17,8 @@ func TestWhatAClientLinks(t *testing.T) {
 		}
 	}
 	want := []string{
-		"api", "api/auth", "api/client", "api/client/internal/events", "api/client/internal/pipeline", "api/insight", "api/jobs", "api/tracing", "api/membership", "api/snapshot", "api/internal/codec", "api/internal/scan", "internal/clip", "internal/jsontext", "task", "golang.org/x/sync/semaphore",
+		"api", "api/auth", "api/client", "api/client/internal/events", "api/client/internal/pipeline", "api/client/internal/socket", "api/stream", "api/insight", "api/jobs", "api/tracing", "api/membership", "api/snapshot", "api/internal/codec", "api/internal/scan", "internal/clip", "internal/jsontext", "task", "golang.org/x/sync/semaphore",
+		"github.com/coder/websocket", "github.com/fxamacker/cbor/v2", // streams
 	}
 	trusts := []string{"trust", "internal/idle", "internal/mux"}
 	for _, program := range []string{"api/client", "extworker", "examples/external/go"} {
