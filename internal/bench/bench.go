@@ -33,6 +33,7 @@ type Config struct {
 	Callers   []int    // numbers of callers, one row each
 	Payload   int      // bytes of params
 	Pipelined bool     // the callers of a node share a client that puts their submits together
+	HTTP      bool     // no request goes over a stream
 	For       time.Duration
 	Warmup    time.Duration
 	Runs      int
@@ -234,7 +235,11 @@ func (b *bed) pause(ctx context.Context, paused bool) error {
 // connect returns a client with room for callers callers. It asks the given node first, because callers are spread over the nodes.
 func (b *bed) connect(node, callers int) (*client.Client, error) {
 	urls := slices.Concat(b.URLs[node%len(b.URLs):], b.URLs[:node%len(b.URLs)])
-	return client.New(client.Config{URLs: urls, Transport: transport(callers, b.TLS), Pipelined: b.Pipelined, Token: b.Token})
+	config := client.Config{URLs: urls, Transport: transport(callers, b.TLS), Pipelined: b.Pipelined, Token: b.Token}
+	if b.HTTP {
+		config.Stream = client.StreamNever
+	}
+	return client.New(config)
 }
 
 // close ends what open began. In a cluster of somebody else, the namespace is left to be purged.
