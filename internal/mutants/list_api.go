@@ -142,7 +142,7 @@ var apiMutants = []mutant{
 		Pkg: "./api/server/admission", Run: "TestAdmission$", Why: "under ten times the load everything would take ten times as long (H3)"},
 	{Name: "api-refused-bodies-read", Dir: "api/server", In: "handler.admit", Old: "if !h.adding.Room() { return tooMuchWork() }; served", New: "served",
 		Pkg: "./api/server", Run: "TestOverloadedHandler$", Why: "bodies that are refused would be read first (H3)"},
-	{Name: "api-announced-bodies-count", Dir: "api/server/paced", In: "Receive", Old: "room := min(most, firstPiece) + 1", New: "room := most + 1",
+	{Name: "api-announced-bodies-count", Dir: "api/server/paced", In: "Receive", Old: "room := min(most, FirstPiece) + 1", New: "room := most + 1",
 		Pkg: "./api/server", Run: "TestAnnouncedBodies$", Why: "clients that send nothing would keep all others out (H3)"},
 	{Name: "api-requests-off-by-one", Dir: "api/server", In: "New", Old: "semaphore.NewWeighted(c.Requests)", New: "semaphore.NewWeighted(c.Requests + 1)",
 		Pkg: "./api/server", Run: "TestOverload$", Why: "too many requests are 429 before memory grows (H3)"},
