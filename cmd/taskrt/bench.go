@@ -107,7 +107,7 @@ func (p *program) benchCommand() *cli.Command {
 				intFlag("bench", "payload", 256, "bytes of each task's params"),
 				intFlag("bench", "worker-slots", 0, "of each node that is started; default four per CPU"),
 				boolFlag("bench", "secure", "the nodes that are started have a cluster secret: TLS everywhere"),
-				boolFlag("bench", "http", "each request goes by HTTP, none over a stream"),
+				boolFlag("bench", "without-streams", "each request goes by HTTP, none over a stream"),
 				keys.CAFlag(trustFlag), keys.TokenFlag(trustFlag),
 				logStoreFlag("bench"),
 				workerFlag("bench"),
@@ -161,7 +161,7 @@ func (p *program) bench(c *cli.Context, preset string) error {
 func benchConfig(c *cli.Context) (bench.Config, error) {
 	config := bench.Config{
 		URLs: splitList(c.String("server")), Slots: c.Int("worker-slots"), Payload: c.Int("payload"), Runs: c.Int("runs"), Batch: c.Int("batch"),
-		Tasks: c.Int("tasks"), Drained: c.Int("drained"), Pipelined: c.Bool("pipelined"), HTTP: c.Bool("http"), Version: buildVersion().Version, Secure: c.Bool("secure"),
+		Tasks: c.Int("tasks"), Drained: c.Int("drained"), Pipelined: c.Bool("pipelined"), HTTP: c.Bool("without-streams"), Version: buildVersion().Version, Secure: c.Bool("secure"),
 	}
 	var err error
 	if config.TLS, err = keys.Client(c); err != nil {
