@@ -135,6 +135,13 @@ func (x *far) expect(o outcome, status int) {
 	}
 }
 
+// done answers the one request that comes, and expects that whoever asked has the answer.
+func (x *far) done(ws *websocket.Conn, got <-chan outcome) {
+	x.t.Helper()
+	x.reply(ws, stream.Answer{N: x.receive(ws, 1)[0].N, Status: http.StatusOK})
+	x.expect(<-got, http.StatusOK)
+}
+
 // TestBegins: a stream begins beside requests that go by HTTP, for the second one at a time, and for one after a few. A lone request has none.
 func TestBegins(t *testing.T) {
 	for name, busy := range map[string]func(n *socket.Node){
@@ -159,8 +166,7 @@ func TestBegins(t *testing.T) {
 			ws := <-far.begun
 			synctest.Wait()
 			got := ask(t.Context(), n, "a", false)
-			far.reply(ws, stream.Answer{N: far.receive(ws, 1)[0].N, Status: 200})
-			far.expect(<-got, 200)
+			far.done(ws, got)
 		})
 	}
 }
@@ -244,8 +250,7 @@ func TestEnds(t *testing.T) {
 			time.Sleep(time.Second)
 			again := ask(t.Context(), n, "a", false)
 			ws = <-far.begun
-			far.reply(ws, stream.Answer{N: far.receive(ws, 1)[0].N, Status: 200})
-			far.expect(<-again, 200)
+			far.done(ws, again)
 		})
 	}
 }
@@ -305,13 +310,11 @@ func TestLong(t *testing.T) {
 			t.Errorf("one long one too many: %+v", o)
 		}
 		short := ask(t.Context(), n, "a", false)
-		far.reply(ws, stream.Answer{N: far.receive(ws, 1)[0].N, Status: 200})
-		far.expect(<-short, 200)
+		far.done(ws, short)
 		far.reply(ws, stream.Answer{N: waiting[0].N, Status: 200})
 		synctest.Wait()
 		long := ask(t.Context(), n, "a", true)
-		far.reply(ws, stream.Answer{N: far.receive(ws, 1)[0].N, Status: 200})
-		far.expect(<-long, 200)
+		far.done(ws, long)
 		_ = ws.CloseNow()
 		synctest.Wait()
 	})
@@ -349,8 +352,7 @@ func TestIdle(t *testing.T) {
 		for range 2 {
 			got := ask(t.Context(), n, "a", false)
 			ws := <-far.begun
-			far.reply(ws, stream.Answer{N: far.receive(ws, 1)[0].N, Status: 200})
-			far.expect(<-got, 200)
+			far.done(ws, got)
 			if _, _, err := ws.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusNormalClosure {
 				t.Errorf("it ended with %v", err)
 			}
@@ -394,8 +396,7 @@ func TestRetire(t *testing.T) {
 		n.Retire()
 		got := ask(t.Context(), n, "a", false)
 		ws := <-far.begun
-		far.reply(ws, stream.Answer{N: far.receive(ws, 1)[0].N, Status: 200})
-		far.expect(<-got, 200)
+		far.done(ws, got)
 		far.net.Crash("far")
 		synctest.Wait()
 	})
