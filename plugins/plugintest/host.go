@@ -16,6 +16,7 @@ import (
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/fetch"
 	"github.com/taskrt/taskrt/runtime/grants"
+	"github.com/taskrt/taskrt/runtime/guestspans"
 	"github.com/taskrt/taskrt/runtime/manifest"
 	"github.com/taskrt/taskrt/task/blobs"
 )
@@ -65,6 +66,9 @@ type Partition = sdktest.Partition
 
 // Child is a task that an attempt has submitted. The Host checks less of it than a cluster.
 type Child = sdktest.Child
+
+// Span is a span of the plugin's own.
+type Span = sdktest.Span
 
 // PartitionError is why a partition failed.
 type PartitionError = sdktest.PartitionError
@@ -166,7 +170,7 @@ func (h *Host) attempt(s *manifest.Settings, version string, params []byte) (run
 	a, err := runtime.LocalAttempt(s, params, info)
 	a.Checkpoint, a.Config = h.Checkpoint, h.Config
 	a.Secrets, a.HTTP, a.Tasks = h.secret, h.fetch, h.tasks
-	a.Spans = &noted{h: h}
+	a.Spans = &guestspans.Notes{To: &h.Spans}
 	replace(&a.MemoryBytes, h.Limits.Memory)
 	replace(&a.Fuel, h.Limits.Fuel)
 	replace(&a.ResultBytes, h.Limits.Result)

@@ -64,13 +64,7 @@ type Host struct {
 }
 
 // Span is a span of the plugin's own.
-type Span struct {
-	Name       string
-	Attributes []string // KEY=VALUE
-	Depth      int      // how many spans lie around it
-	Ended      bool     // by the plugin
-	Why        string   // it failed
-}
+type Span = guestspans.Noted
 
 // Beat is one heartbeat.
 type Beat struct{ Done, Total int64 }
@@ -195,7 +189,7 @@ type attempt struct {
 	start   time.Time
 	now     time.Time
 	random  *rand.ChaCha8
-	open    []int // spans, by their places in Spans
+	spans   guestspans.Notes
 	began   guestspans.Open
 	granted
 }
@@ -227,7 +221,7 @@ func newAttempt(h *Host) *attempt {
 	if err != nil {
 		panic(err) // cannot happen: a struct of strings and numbers always marshals
 	}
-	a := &attempt{Host: h, out: map[abi.Channel][]byte{}, start: h.Now, now: h.Now,
+	a := &attempt{Host: h, spans: guestspans.Notes{To: &h.Spans}, out: map[abi.Channel][]byte{}, start: h.Now, now: h.Now,
 		random: rand.NewChaCha8([32]byte{byte(info.Attempt)})}
 	a.in = map[abi.Channel][]byte{abi.Params: h.Params, abi.Info: text}
 	if h.Checkpoint != nil {
