@@ -15,8 +15,8 @@ import (
 // batch is how many bytes of answers go into one message, if there is more than one.
 const batch = 64 << 10
 
-// task is a request that has got under way. The zero task says that the goroutine is not needed any more.
-type task struct {
+// pending is a request that has got under way. The zero value says that the goroutine is not needed any more.
+type pending struct {
 	ctx      context.Context
 	request  *stream.Request
 	draining bool
@@ -36,7 +36,7 @@ type conn struct {
 	cancel   func()        // ends the connection at once
 	large    chan struct{} // has an item while a request has an answer of more than small bytes
 	requests sync.WaitGroup
-	work     chan task // received by goroutines that have answered a request
+	work     chan pending // received by goroutines that have answered a request
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -53,7 +53,7 @@ func newConn(r *http.Request, ws *websocket.Conn, form stream.Form, config Confi
 	ctx, cancel := context.WithCancel(r.Context())
 	c := &conn{
 		config: config, ws: ws, form: form, template: templateOf(r), ctx: ctx,
-		large: make(chan struct{}, 1), work: make(chan task), running: map[uint64]context.CancelFunc{},
+		large: make(chan struct{}, 1), work: make(chan pending), running: map[uint64]context.CancelFunc{},
 	}
 	c.changed.L = &c.mu
 	c.cancel = func() {
@@ -139,7 +139,7 @@ func (c *conn) begin(q *stream.Request) error {
 	}
 	c.running[q.N] = cancel
 	c.underWay++
-	next := task{ctx, q, c.draining}
+	next := pending{ctx, q, c.draining}
 	select {
 	case c.work <- next:
 	default:
@@ -149,7 +149,7 @@ func (c *conn) begin(q *stream.Request) error {
 }
 
 // run answers requests, one after the other.
-func (c *conn) run(next task) {
+func (c *conn) run(next pending) {
 	for next.request != nil {
 		c.answer(next.ctx, next.request, next.draining)
 		select {
@@ -164,7 +164,7 @@ func (c *conn) run(next task) {
 func (c *conn) rest() {
 	for {
 		select {
-		case c.work <- task{}:
+		case c.work <- pending{}:
 		default:
 			return
 		}
