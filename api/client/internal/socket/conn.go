@@ -19,7 +19,6 @@ const (
 	maxLong = stream.MaxUnderWay / 2
 	// batch is after how many bytes of bodies a message gets no more requests.
 	batch        = 256 << 10
-	maxRequests  = 1000 // of a message, as the server has it
 	writeTimeout = 30 * time.Second
 	// quiet is how long nothing may come while answers are due before the node is asked whether it is there.
 	quiet       = 15 * time.Second
@@ -203,13 +202,13 @@ func (c *conn) write() {
 	}
 }
 
-// take takes requests for one message.
+// take takes requests for one message. There are fewer than a server takes: those under way, each perhaps with its cancel.
 func (c *conn) take() []stream.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var requests []stream.Request
 	n := 0
-	for size := 0; n < len(c.queue) && len(requests) < maxRequests && size < batch; n++ {
+	for size := 0; n < len(c.queue) && size < batch; n++ {
 		x := c.queue[n]
 		switch {
 		case x.request.Cancel:
@@ -297,6 +296,13 @@ func (c *conn) end(why error) {
 		_ = c.ws.CloseNow()
 		c.node.forget(c, true)
 	}()
+}
+
+// served reports whether the node has answered anything.
+func (c *conn) served() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.turns > 0
 }
 
 // watch asks the node whether it is there when answers are due and nothing comes, and ends a stream that nobody uses.

@@ -57,7 +57,7 @@ type Node struct {
 	dialing   chan struct{} // closed at the end of the handshake under way; nil: none
 	plain     int           // requests that are under way by HTTP
 	made      int           // requests by HTTP since there was a stream
-	failures  int           // one after the other
+	failures  int           // one after the other: handshakes, and streams that answered nothing
 	notBefore time.Time     // of the next handshake
 	closed    bool
 }
@@ -81,9 +81,6 @@ func (n *Node) Ask(ctx context.Context, token func() (string, error), q *stream.
 		return nil, From{}, ErrNone
 	}
 	a, err := c.ask(ctx, q, long)
-	if err == nil {
-		n.answered()
-	}
 	return a, c.from, err
 }
 
@@ -210,13 +207,6 @@ func (n *Node) pause() {
 	n.failures++
 }
 
-// answered notes that streams of the node are good for something.
-func (n *Node) answered() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.failures = 0
-}
-
 // forget lets a stream go. ended says that it has ended.
 func (n *Node) forget(c *conn, ended bool) {
 	n.mu.Lock()
@@ -225,6 +215,9 @@ func (n *Node) forget(c *conn, ended bool) {
 		return
 	}
 	n.conn = nil
+	if c.served() {
+		n.failures = 0
+	}
 	if ended {
 		n.pause()
 	}

@@ -135,6 +135,14 @@ func (x *far) expect(o outcome, status int) {
 	}
 }
 
+// first asks over a stream that begins for it, and receives what was asked.
+func (x *far) first(ctx context.Context, n *socket.Node) (got <-chan outcome, ws *websocket.Conn, q stream.Request) {
+	x.t.Helper()
+	got = ask(ctx, n, "a", false)
+	ws = <-x.begun
+	return got, ws, x.receive(ws, 1)[0]
+}
+
 // done answers the one request that comes, and expects that whoever asked has the answer.
 func (x *far) done(ws *websocket.Conn, got <-chan outcome) {
 	x.t.Helper()
@@ -176,9 +184,7 @@ func TestManyInAMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T, far *far) {
 		n := far.node(true)
 		defer n.Close()
-		first := ask(t.Context(), n, "a", false)
-		ws := <-far.begun
-		one := far.receive(ws, 1)[0]
+		first, ws, one := far.first(t.Context(), n)
 		far.net.Cut("client", "far")
 		var more []<-chan outcome
 		for range 100 {
@@ -204,9 +210,7 @@ func TestTokens(t *testing.T) {
 	inBubble(t, func(t *testing.T, far *far) {
 		n := far.node(true)
 		defer n.Close()
-		former := ask(t.Context(), n, "a", false)
-		ws := <-far.begun
-		q := far.receive(ws, 1)[0]
+		former, ws, q := far.first(t.Context(), n)
 		next := ask(t.Context(), n, "b", false)
 		other := <-far.begun
 		far.reply(other, stream.Answer{N: far.receive(other, 1)[0].N, Status: 200})
@@ -232,9 +236,7 @@ func TestEnds(t *testing.T) {
 		inBubble(t, func(t *testing.T, far *far) {
 			n := far.node(true)
 			defer n.Close()
-			got := ask(t.Context(), n, "a", false)
-			ws := <-far.begun
-			far.receive(ws, 1)
+			got, ws, _ := far.first(t.Context(), n)
 			want := socket.ErrLost
 			if stops {
 				want = socket.ErrNone
@@ -247,10 +249,15 @@ func TestEnds(t *testing.T) {
 			}
 			synctest.Wait()
 			none(t, n)
-			time.Sleep(time.Second)
-			again := ask(t.Context(), n, "a", false)
-			ws = <-far.begun
-			far.done(ws, again)
+			for range 3 { // not longer for a stream that was good for something
+				time.Sleep(time.Second)
+				again := ask(t.Context(), n, "a", false)
+				ws = <-far.begun
+				far.done(ws, again)
+				_ = ws.CloseNow()
+				synctest.Wait()
+				none(t, n)
+			}
 		})
 	}
 }
@@ -261,9 +268,7 @@ func TestGivenUp(t *testing.T) {
 		n := far.node(true)
 		defer n.Close()
 		ctx, cancel := context.WithCancel(t.Context())
-		got := ask(ctx, n, "a", false)
-		ws := <-far.begun
-		q := far.receive(ws, 1)[0]
+		got, ws, q := far.first(ctx, n)
 		cancel()
 		if o := <-got; !errors.Is(o.err, socket.ErrLost) || !errors.Is(o.err, context.Canceled) {
 			t.Error(o.err)
@@ -325,9 +330,7 @@ func TestSilence(t *testing.T) {
 	inBubble(t, func(t *testing.T, far *far) {
 		n := far.node(true)
 		defer n.Close()
-		got := ask(t.Context(), n, "a", false)
-		ws := <-far.begun
-		far.receive(ws, 1)
+		got, ws, _ := far.first(t.Context(), n)
 		go ws.Read(context.Background()) // to answer pings
 		time.Sleep(5 * time.Minute)      // and pings are answered
 		select {
@@ -406,9 +409,7 @@ func TestRetire(t *testing.T) {
 func TestClose(t *testing.T) {
 	inBubble(t, func(t *testing.T, far *far) {
 		n := far.node(true)
-		got := ask(t.Context(), n, "a", false)
-		ws := <-far.begun
-		q := far.receive(ws, 1)[0]
+		got, ws, q := far.first(t.Context(), n)
 		n.Close()
 		synctest.Wait()
 		far.reply(ws, stream.Answer{N: q.N, Status: 200})
