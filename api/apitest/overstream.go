@@ -20,6 +20,12 @@ import (
 	"github.com/taskrt/taskrt/api/stream"
 )
 
+// pending is a request without an answer, or a watch.
+type pending struct {
+	answer chan stream.Answer // of the end
+	parts  chan stream.Answer // nil: it is no watch
+}
+
 // Stream is the other end of a stream (SPEC H5), written by its description. As a RoundTripper it carries the requests of a client of HTTP, except
 // those that a stream does not take, which go by HTTP.
 type Stream struct {
@@ -27,11 +33,12 @@ type Stream struct {
 	ws       *websocket.Conn
 	form     stream.Form
 	Streamed atomic.Int64 // requests that went over the stream
+	Watched  atomic.Int64 // watches among them
 	Plain    atomic.Int64 // requests that did not
 
 	mu      sync.Mutex
 	last    uint64
-	waiting map[uint64]chan stream.Answer
+	waiting map[uint64]*pending
 	ended   error
 	done    chan struct{}
 }
@@ -45,7 +52,7 @@ func DialStream(t testing.TB, by *http.Client, url string, form stream.Form, hea
 		t.Fatalf("dial: %v, %+v", err, res)
 	}
 	ws.SetReadLimit(-1)
-	s := &Stream{t: t, ws: ws, form: form, waiting: map[uint64]chan stream.Answer{}, done: make(chan struct{})}
+	s := &Stream{t: t, ws: ws, form: form, waiting: map[uint64]*pending{}, done: make(chan struct{})}
 	go s.read()
 	t.Cleanup(s.Close)
 	return s
@@ -71,7 +78,7 @@ func (s *Stream) read() {
 		if err != nil {
 			s.ended = err
 			for _, c := range s.waiting {
-				close(c)
+				c.end()
 			}
 			s.waiting = nil
 			s.mu.Unlock()
@@ -92,32 +99,58 @@ func (s *Stream) read() {
 				s.t.Errorf("nobody asked for %d", a.N)
 				continue
 			}
+			if a.More {
+				c.parts <- a
+				continue
+			}
 			delete(s.waiting, a.N)
-			c <- a
+			c.answer <- a
+			c.end()
 		}
 		s.mu.Unlock()
 	}
 }
 
+// end says that nothing comes any more.
+func (p *pending) end() {
+	close(p.answer)
+	if p.parts != nil {
+		close(p.parts)
+	}
+}
+
 // Send sends requests as one message, and returns where their answers come: nothing comes if the stream ends before. It numbers them.
 func (s *Stream) Send(requests ...stream.Request) ([]<-chan stream.Answer, error) {
+	answers, _, err := s.send(requests)
+	return answers, err
+}
+
+func (s *Stream) send(requests []stream.Request) (answers []<-chan stream.Answer, all []*pending, err error) {
 	s.mu.Lock()
-	answers := make([]<-chan stream.Answer, len(requests))
+	answers, all = make([]<-chan stream.Answer, len(requests)), make([]*pending, len(requests))
 	for i := range requests {
 		if requests[i].Cancel {
 			continue
 		}
 		s.last++
 		requests[i].N = s.last
-		c := make(chan stream.Answer, 1)
-		answers[i] = c
+		c := &pending{answer: make(chan stream.Answer, 1)}
+		if requests[i].Watch {
+			c.parts = make(chan stream.Answer, manyParts)
+		}
+		answers[i], all[i] = c.answer, c
 		if s.waiting == nil {
-			close(c)
+			c.end()
 			continue
 		}
 		s.waiting[s.last] = c
 	}
 	s.mu.Unlock()
+	return answers, all, s.write(requests)
+}
+
+// write writes a message.
+func (s *Stream) write(requests []stream.Request) error {
 	var text []byte
 	var err error
 	kind := websocket.MessageText
@@ -132,9 +165,9 @@ func (s *Stream) Send(requests ...stream.Request) ([]<-chan stream.Answer, error
 		text = b.Bytes()
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return answers, s.ws.Write(context.Background(), kind, text)
+	return s.ws.Write(context.Background(), kind, text)
 }
 
 // Raw sends a text as a message.
@@ -151,6 +184,9 @@ func (s *Stream) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		_ = r.Body.Close()
+	}
+	if codec.TakesEvents(r.Header.Values("Accept")) {
+		return s.watch(r)
 	}
 	media := r.Header.Get("Content-Type")
 	// JSON that is not valid cannot stand in a message of JSON. HTTP shows what is said of it.
@@ -175,6 +211,11 @@ func (s *Stream) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a.Status == http.StatusBadRequest && bytes.Contains(a.Body, []byte("is not possible over a stream")) {
 		return s.byHTTP(r, body)
 	}
+	return s.response(r, a), nil
+}
+
+// response is an answer as HTTP has it.
+func (s *Stream) response(r *http.Request, a stream.Answer) *http.Response {
 	s.Streamed.Add(1)
 	h := http.Header{"Content-Type": {codec.JSONMedia}}
 	if a.Status >= http.StatusBadRequest {
@@ -186,7 +227,7 @@ func (s *Stream) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: a.Status, Status: http.StatusText(a.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h,
 		Body: io.NopCloser(bytes.NewReader(a.Body)), ContentLength: int64(len(a.Body)), Request: r,
-	}, nil
+	}
 }
 
 func (s *Stream) byHTTP(r *http.Request, body []byte) (*http.Response, error) {

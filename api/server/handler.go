@@ -168,8 +168,8 @@ func (h *handler) methods(byMethod map[string]*route) http.Handler {
 			h.problem(w, r, api.NewError(api.CodeMethodNotAllowed, "%.20s is not possible here; use %s", r.Method, strings.Join(allow, " or ")))
 			return
 		}
-		if socket.Over(r.Context()) && !found.plain() {
-			h.problem(w, r, api.NewError(api.CodeBadRequest, "%s %s is not possible over a stream; use HTTP", found.method, found.path))
+		if err := socket.Check(r, found.forms); err != nil {
+			h.problem(w, r, err)
 			return
 		}
 		known, err := enter(h, w, r, found)

@@ -24,19 +24,18 @@ func serveStream(h *handler, w http.ResponseWriter, r *request) error {
 	})
 }
 
-// plain reports whether the body and the answers of a route are JSON, so that a stream can carry them.
-func (r *route) plain() bool {
-	all := r.body
-	for _, a := range r.answers {
-		if a.status == http.StatusSwitchingProtocols {
-			return false
-		}
+// forms reports whether the body and an answer of a route are JSON, and whether an answer is events.
+func (to *route) forms() (plain, events bool) {
+	all := to.body
+	for _, a := range to.answers {
+		plain = plain || a.body == nil && a.status != http.StatusSwitchingProtocols
 		all = append(all[:len(all):len(all)], a.body...)
 	}
 	for _, m := range all {
-		if m.name != codec.JSONMedia {
-			return false
+		if m.name != codec.JSONMedia && m.name != codec.EventMedia {
+			return false, false
 		}
+		plain, events = plain || m.name == codec.JSONMedia, events || m.name == codec.EventMedia
 	}
-	return true
+	return plain, events
 }

@@ -308,6 +308,7 @@ func TestStreamMessagesThatAreRefused(t *testing.T) {
 		`{"requests":[{"n":1,"headers":{}}]}`:   1007,
 		`{"requests":[{"n":1,"N":1}]}`:          1007,
 		`{"requests":[{"n":1}],"more":1}`:       1007,
+		`{"requests":[{"n":1,"cancel":true,"after":0}]}`:                                                               1008,
 		`{"requests":[{"n":1,"cancel":true,"key":"k"}]}`:                                                               1008,
 		`{"requests":[{"n":7,"method":"GET","path":"/v1/tasks/held"},{"n":7,"method":"GET","path":"/v1/tasks/held"}]}`: 1008,
 		`{"requests":[{"n":1,"body":"` + strings.Repeat("x", stream.MaxMessage) + `"}]}`:                               1009,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/server/socket"
 	"github.com/taskrt/taskrt/api/server/stream"
 )
 
@@ -67,6 +68,13 @@ func streamTo(h *handler, w http.ResponseWriter, r *request, after uint64, open 
 	}
 	defer events.Close()
 	setIndexHeader(w, meta)
+	if socket.Over(ctx) {
+		if err := stream.Write(ctx, w, events, after); r.Context().Err() == nil {
+			return err // which says why the watch has ended
+		}
+		w.WriteHeader(http.StatusOK) // the client has ended it
+		return nil
+	}
 	head(w, codec.EventMedia)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // else nginx would keep events back
@@ -74,6 +82,6 @@ func streamTo(h *handler, w http.ResponseWriter, r *request, after uint64, open 
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	stream.Write(ctx, w, events, after)
+	_ = stream.Write(ctx, w, events, after)
 	return nil
 }

@@ -20,28 +20,40 @@ const Path = "/v1/stream"
 const (
 	MaxMessage  = 9 << 20 // bytes of a message of a client: a body of the most that HTTP takes, and what stands around it
 	MaxUnderWay = 256     // requests whose answers have not been written; while they are so many, the server reads nothing
+	MaxWatches  = 64      // of them; so watches, which end when they are cancelled, never keep the server from reading that
 	MaxNumber   = 1<<53 - 1
 )
 
 // Request is a request of the API, as a client would send it by HTTP.
 type Request struct {
-	N      uint64 `json:"n" cbor:"n"` // 1 to MaxNumber, of no other request that is under way
-	Method string `json:"method,omitempty" cbor:"method,omitempty"`
-	Path   string `json:"path,omitempty" cbor:"path,omitempty"`     // with the query
-	Key    string `json:"key,omitempty" cbor:"key,omitempty"`       // Idempotency-Key
-	Prefer string `json:"prefer,omitempty" cbor:"prefer,omitempty"` // as the header
-	Trace  string `json:"trace,omitempty" cbor:"trace,omitempty"`   // as the header traceparent
-	State  string `json:"tracestate,omitempty" cbor:"tracestate,omitempty"`
-	Body   Body   `json:"body,omitempty" cbor:"body,omitempty"`
-	Cancel bool   `json:"cancel,omitempty" cbor:"cancel,omitempty"` // nobody waits any more for the request with this number; nothing else is said
+	N      uint64  `json:"n" cbor:"n"` // 1 to MaxNumber, of no other request that is under way
+	Method string  `json:"method,omitempty" cbor:"method,omitempty"`
+	Path   string  `json:"path,omitempty" cbor:"path,omitempty"`     // with the query
+	Key    string  `json:"key,omitempty" cbor:"key,omitempty"`       // Idempotency-Key
+	Prefer string  `json:"prefer,omitempty" cbor:"prefer,omitempty"` // as the header
+	Trace  string  `json:"trace,omitempty" cbor:"trace,omitempty"`   // as the header traceparent
+	State  string  `json:"tracestate,omitempty" cbor:"tracestate,omitempty"`
+	Body   Body    `json:"body,omitempty" cbor:"body,omitempty"`
+	Watch  bool    `json:"watch,omitempty" cbor:"watch,omitempty"`   // the answer is one of events: what is text/event-stream by HTTP
+	After  *uint64 `json:"after,omitempty" cbor:"after,omitempty"`   // as the header Last-Event-ID, of a watch
+	Cancel bool    `json:"cancel,omitempty" cbor:"cancel,omitempty"` // nobody waits any more for the request with this number; nothing else is said
 }
 
-// Answer is the answer to the request with the number.
+// Answer is the answer to the request with the number, or, with More, a part of it.
 type Answer struct {
-	N      uint64 `json:"n" cbor:"n"`
-	Status int    `json:"status" cbor:"status"`                   // as by HTTP
-	Index  uint64 `json:"index,omitempty" cbor:"index,omitempty"` // Taskrt-Index
-	Body   Body   `json:"body,omitempty" cbor:"body,omitempty"`   // JSON; from status 400 on a problem document (RFC 9457)
+	N      uint64  `json:"n" cbor:"n"`
+	Status int     `json:"status" cbor:"status"`                     // as by HTTP
+	Index  uint64  `json:"index,omitempty" cbor:"index,omitempty"`   // Taskrt-Index
+	Body   Body    `json:"body,omitempty" cbor:"body,omitempty"`     // JSON; from status 400 on a problem document (RFC 9457)
+	More   bool    `json:"more,omitempty" cbor:"more,omitempty"`     // of a watch: it goes on
+	Events []Event `json:"events,omitempty" cbor:"events,omitempty"` // with More
+}
+
+// Event is an event of a watch. Without a type it only says from where to go on.
+type Event struct {
+	Type string  `json:"type,omitempty" cbor:"type,omitempty"`
+	ID   *uint64 `json:"id,omitempty" cbor:"id,omitempty"` // go on after it; nil: after the last one that there was
+	Data Body    `json:"data,omitempty" cbor:"data,omitempty"`
 }
 
 // Body is a text of JSON. In JSON it stands as it is; in CBOR it is a byte string.
@@ -123,9 +135,38 @@ func (jsonForm) AppendAnswers(b []byte, answers []Answer) ([]byte, error) {
 		if len(a.Body) > 0 {
 			b = append(append(b, `,"body":`...), a.Body...)
 		}
+		if a.More {
+			b = appendEvents(append(b, `,"more":true`...), a.Events)
+		}
 		b = append(b, '}')
 	}
 	return append(b, "]}"...), nil
+}
+
+func appendEvents(b []byte, events []Event) []byte {
+	if len(events) == 0 {
+		return b
+	}
+	b = append(b, `,"events":[`...)
+	for i, e := range events {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		next := byte('{')
+		if e.Type != "" {
+			b = strconv.AppendQuote(append(append(b, next), `"type":`...), e.Type)
+			next = ','
+		}
+		if e.ID != nil {
+			b = strconv.AppendUint(append(append(b, next), `"id":`...), *e.ID, 10)
+			next = ','
+		}
+		if len(e.Data) > 0 {
+			b = append(append(append(b, next), `"data":`...), e.Data...)
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
 }
 
 // CBOR is taskrt.v1+cbor, the form that costs both ends less.

@@ -11,8 +11,10 @@ import (
 
 // TestForms: both forms read what their clients write, and say the same of it (SPEC H5).
 func TestForms(t *testing.T) {
+	from, zero, place := uint64(0), uint64(0), uint64(9)
 	want := []stream.Request{
 		{N: 1, Method: "POST", Path: "/v1/tasks?wait=1s", Key: "k", Prefer: "return=minimal", Trace: "00-1", State: "a=1", Body: stream.Body(`{"a":[1e3,"\ud800","<"]}`)},
+		{N: 2, Method: "GET", Path: "/v1/events", Watch: true, After: &from},
 		{N: stream.MaxNumber, Cancel: true},
 	}
 	binary, err := cbor.Marshal(stream.Requests{Requests: want})
@@ -20,7 +22,7 @@ func TestForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, message := range map[string][]byte{
-		"taskrt.v1+json": []byte(`{"requests":[{"n":1,"method":"POST","path":"/v1/tasks?wait=1s","key":"k","prefer":"return=minimal","trace":"00-1","tracestate":"a=1","body":{"a":[1e3,"\ud800","<"]}},{"n":9007199254740991,"cancel":true}]}`),
+		"taskrt.v1+json": []byte(`{"requests":[{"n":1,"method":"POST","path":"/v1/tasks?wait=1s","key":"k","prefer":"return=minimal","trace":"00-1","tracestate":"a=1","body":{"a":[1e3,"\ud800","<"]}},{"n":2,"method":"GET","path":"/v1/events","watch":true,"after":0},{"n":9007199254740991,"cancel":true}]}`),
 		"taskrt.v1+cbor": binary,
 	} {
 		form := stream.FormOf(name)
@@ -29,7 +31,9 @@ func TestForms(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %+v", name, err, got)
 		}
-		answers := []stream.Answer{{N: 1, Status: 201, Index: 7, Body: stream.Body(`{"task":{}}`)}, {N: 2, Status: 204}}
+		answers := []stream.Answer{{N: 1, Status: 201, Index: 7, Body: stream.Body(`{"task":{}}`)}, {N: 2, Status: 204}, {N: 3, Status: 200, Index: 8, More: true}, {N: 3, Status: 200, More: true, Events: []stream.Event{
+			{Type: "reset", ID: &zero, Data: stream.Body(`{}`)}, {Type: "progress", Data: stream.Body(`{"id":"x"}`)}, {ID: &place},
+		}}}
 		text, err := form.AppendAnswers(nil, answers)
 		if err != nil {
 			t.Error(err)
@@ -39,7 +43,7 @@ func TestForms(t *testing.T) {
 			if err := cbor.Unmarshal(text, &m); err != nil || !reflect.DeepEqual(m.Answers, answers) {
 				t.Errorf("%s: %v, %+v", name, err, m)
 			}
-		} else if string(text) != `{"answers":[{"n":1,"status":201,"index":7,"body":{"task":{}}},{"n":2,"status":204}]}` {
+		} else if string(text) != `{"answers":[{"n":1,"status":201,"index":7,"body":{"task":{}}},{"n":2,"status":204},{"n":3,"status":200,"index":8,"more":true},{"n":3,"status":200,"more":true,"events":[{"type":"reset","id":0,"data":{}},{"type":"progress","data":{"id":"x"}},{"id":9}]}]}` {
 			t.Errorf("%s: %s", name, text)
 		}
 	}

@@ -51,8 +51,8 @@ func readRules(t *testing.T) rules {
 			r.later[m[1]] = true
 		}
 	}
-	if len(r.kept) < 50 || len(r.later) == 0 || len(r.titles) < 10 {
-		t.Fatalf("%d rules, %d not yet, %d sections found: the search is broken", len(r.kept), len(r.later), len(r.titles))
+	if len(r.kept) < 50 || len(r.titles) < 10 {
+		t.Fatalf("%d rules, %d sections found: the search is broken", len(r.kept), len(r.titles))
 	}
 	return r
 }

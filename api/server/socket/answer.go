@@ -31,6 +31,8 @@ type answer struct {
 	large  bool
 	done   bool
 	sent   chan struct{} // if not nil, closed when the answer has been written
+	events *events       // of a part of a watch's answer; nil: it is a whole answer, or the end of one
+	begun  bool          // a part of it has gone
 }
 
 func (a *answer) Header() http.Header { return a.header }
@@ -98,7 +100,11 @@ func (a *answer) reset() {
 func (a *answer) frame() stream.Answer {
 	a.WriteHeader(http.StatusOK)
 	index, _ := strconv.ParseUint(a.header.Get(codec.IndexHeader), 10, 64)
-	return stream.Answer{N: a.n, Status: a.status, Index: index, Body: bytes.TrimSuffix(a.body, []byte("\n"))}
+	f := stream.Answer{N: a.n, Status: a.status, Index: index, Body: bytes.TrimSuffix(a.body, []byte("\n"))}
+	if a.events != nil {
+		f.More, f.Events = true, a.events.list
+	}
+	return f
 }
 
 // written makes room for another large answer, and tells whoever waits.
@@ -137,6 +143,9 @@ func (c *conn) request(ctx context.Context, q *stream.Request) (*http.Request, e
 	default:
 		return nil, api.FieldError(api.CodeInvalidField, "method", "must be GET, POST, PUT, PATCH or DELETE")
 	}
+	if q.After != nil && !q.Watch {
+		return nil, api.FieldError(api.CodeInvalidField, "after", "goes with watch")
+	}
 	u, err := url.ParseRequestURI(q.Path)
 	if err != nil || !strings.HasPrefix(q.Path, "/v1/") {
 		return nil, api.FieldError(api.CodeInvalidField, "path", "must be a path below /v1/, with its query")
@@ -151,6 +160,12 @@ func (c *conn) request(ctx context.Context, q *stream.Request) (*http.Request, e
 		if v != "" {
 			r.Header[http.CanonicalHeaderKey(name)] = []string{v}
 		}
+	}
+	if q.Watch {
+		r.Header["Accept"] = []string{codec.EventMedia}
+	}
+	if q.After != nil {
+		r.Header[http.CanonicalHeaderKey(codec.LastEventID)] = []string{strconv.FormatUint(*q.After, 10)}
 	}
 	r.Body = &body{text: q.Body, release: func() { c.config.Budget.Release(int64(len(q.Body))) }}
 	q.Body = nil // the request has it

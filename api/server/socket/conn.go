@@ -35,6 +35,7 @@ type conn struct {
 	ctx      context.Context
 	cancel   func()        // ends the connection at once
 	large    chan struct{} // has an item while a request has an answer of more than small bytes
+	watches  chan struct{} // has an item for each watch
 	requests sync.WaitGroup
 	work     chan pending // received by goroutines that have answered a request
 
@@ -53,7 +54,7 @@ func newConn(r *http.Request, ws *websocket.Conn, form stream.Form, config Confi
 	ctx, cancel := context.WithCancel(r.Context())
 	c := &conn{
 		config: config, ws: ws, form: form, template: templateOf(r), ctx: ctx,
-		large: make(chan struct{}, 1), work: make(chan pending), running: map[uint64]context.CancelFunc{},
+		large: make(chan struct{}, 1), watches: make(chan struct{}, stream.MaxWatches), work: make(chan pending), running: map[uint64]context.CancelFunc{},
 	}
 	c.changed.L = &c.mu
 	c.cancel = func() {
@@ -173,7 +174,7 @@ func (c *conn) rest() {
 
 // giveUp ends a request that nobody waits for any more. It gets its answer all the same: the request may have been done.
 func (c *conn) giveUp(q *stream.Request) error {
-	if q.Method != "" || q.Path != "" || q.Body != nil || q.Key != "" || q.Prefer != "" || q.Trace != "" || q.State != "" {
+	if q.Method != "" || q.Path != "" || q.Body != nil || q.Key != "" || q.Prefer != "" || q.Trace != "" || q.State != "" || q.Watch || q.After != nil {
 		return closing{websocket.StatusPolicyViolation, "a request with cancel says nothing else but its number"}
 	}
 	c.mu.Lock()
@@ -192,6 +193,14 @@ func (c *conn) answer(ctx context.Context, q *stream.Request, draining bool) {
 	r, err := c.request(ctx, q)
 	if err == nil && draining {
 		err = api.NewError(api.CodeNotReady, "this node is stopping")
+	}
+	if err == nil && q.Watch {
+		select {
+		case c.watches <- struct{}{}:
+			defer func() { <-c.watches }()
+		default:
+			err = api.NewError(api.CodeOverloaded, "a stream has at most %d watches; end one, or begin another stream", stream.MaxWatches)
+		}
 	}
 	if err != nil {
 		c.config.Budget.Release(int64(len(q.Body)))
@@ -216,6 +225,11 @@ func (c *conn) finished(a *answer) {
 		cancel()
 		delete(c.running, a.n)
 	}
+	c.put(a)
+}
+
+// put puts an answer, or a part of one, among what is ready. Under mu.
+func (c *conn) put(a *answer) {
 	c.ready = append(c.ready, a)
 	c.changed.Broadcast()
 }
@@ -240,7 +254,11 @@ func (c *conn) write() {
 			return
 		}
 		c.mu.Lock()
-		c.underWay -= len(next)
+		for _, a := range next {
+			if a.events == nil {
+				c.underWay--
+			}
+		}
 		c.changed.Broadcast()
 		c.mu.Unlock()
 		if cap(text) > 4*batch {
@@ -252,8 +270,8 @@ func (c *conn) write() {
 // take takes answers for one message. Under mu.
 func (c *conn) take() []*answer {
 	n, size := 0, 0
-	for n < len(c.ready) && (n == 0 || size+len(c.ready[n].body) <= batch) {
-		size += len(c.ready[n].body)
+	for n < len(c.ready) && (n == 0 || size+c.ready[n].size() <= batch) {
+		size += c.ready[n].size()
 		n++
 	}
 	next := c.ready[:n:n]

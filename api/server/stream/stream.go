@@ -1,57 +1,80 @@
-// Package stream writes events to HTTP clients as Server-Sent Events.
+// Package stream writes events to clients: over HTTP as Server-Sent Events, over a stream (SPEC H5) as parts of an answer.
 package stream
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
 )
 
-const (
-	writeTimeout = 30 * time.Second // a client that takes nothing for so long is cut off
-	chunk        = 32 << 10         // bytes that are written at once if more than one event is ready
-)
+const chunk = 32 << 10 // bytes that are written at once if more than one event is ready
 
-// Write writes a stream until the client has gone, ctx ends, or the stream ends. The client has the events up to after. It has no way to tell
-// the client why it ends; the client goes on elsewhere.
-func Write(ctx context.Context, w http.ResponseWriter, s api.EventStream, after uint64) {
-	newWriter(w, s, after).run(ctx)
+// Write writes events until the client has gone, ctx ends, or the events end, and returns why. The client has the events up to after.
+func Write(ctx context.Context, w http.ResponseWriter, s api.EventStream, after uint64) error {
+	return newWriter(formOf(w), s, after).run(ctx)
 }
 
-// writer writes a stream as Server-Sent Events.
+// form is how events travel.
+type form interface {
+	// add appends an event. id is where to go on after it; nil: where it was.
+	add(e api.Event, id *uint64)
+	// beat appends that the stream is alive, and, if it is not nil, the place from which to go on.
+	beat(id *uint64)
+	// size is about how many bytes have been appended.
+	size() int
+	// flush sends what was appended. A client that reads nothing blocks it until it is cut off.
+	flush() error
+}
+
+// formOf returns how events travel to a client.
+func formOf(w http.ResponseWriter) form {
+	for next := w; ; {
+		switch x := next.(type) {
+		case parts:
+			return &messages{to: x}
+		case interface{ Unwrap() http.ResponseWriter }:
+			next = x.Unwrap()
+		default:
+			return &text{w: w, conn: http.NewResponseController(w)}
+		}
+	}
+}
+
+// writer writes events in a form.
 type writer struct {
-	w      http.ResponseWriter
-	conn   *http.ResponseController
+	form   form
 	stream api.EventStream
 	ready  func() (api.Event, bool) // returns the next event if there is one now
 	told   uint64                   // the id that the client has
-	buf    bytes.Buffer
 }
 
-func newWriter(w http.ResponseWriter, s api.EventStream, after uint64) *writer {
-	e := &writer{w: w, conn: http.NewResponseController(w), stream: s, told: after, ready: func() (api.Event, bool) { return api.Event{}, false }}
+func newWriter(f form, s api.EventStream, after uint64) *writer {
+	e := &writer{form: f, stream: s, told: after, ready: func() (api.Event, bool) { return api.Event{}, false }}
 	if s, ok := s.(interface{ Try() (api.Event, bool) }); ok {
 		e.ready = s.Try
 	}
 	return e
 }
 
-// run writes until the client has gone, ctx ends, or the stream ends. It has no way to tell the client why; the client goes on
-// elsewhere.
-func (e *writer) run(ctx context.Context) {
+// run writes until the client has gone, ctx ends, or the events end, and returns why.
+func (e *writer) run(ctx context.Context) error {
 	e.beat()
-	for e.flush() == nil {
+	for {
+		if err := e.form.flush(); err != nil {
+			return err
+		}
 		period, cancel := context.WithTimeout(ctx, codec.EventHeartbeat)
 		err := e.write(period)
 		cancel()
-		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-			return
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return err
 		}
 		e.beat()
 	}
@@ -65,14 +88,14 @@ func (e *writer) write(ctx context.Context) error {
 			return err
 		}
 		e.add(next)
-		for e.buf.Len() < chunk {
+		for e.form.size() < chunk {
 			next, ok := e.ready()
 			if !ok {
 				break
 			}
 			e.add(next)
 		}
-		if err := e.flush(); err != nil {
+		if err := e.form.flush(); err != nil {
 			return err
 		}
 	}
@@ -81,44 +104,23 @@ func (e *writer) write(ctx context.Context) error {
 // add appends an event. A reset without a rev takes back the id that the client has: until the last of the states the client
 // has nothing from which to go on.
 func (e *writer) add(next api.Event) {
-	b := &e.buf
-	b.WriteString("event: ")
-	b.WriteString(next.Kind)
-	if next.Rev > 0 || next.Kind == api.EventReset {
-		e.id(next.Rev)
+	if next.Rev == 0 && next.Kind != api.EventReset {
+		e.form.add(next, nil)
+		return
 	}
-	b.WriteString("\ndata: ")
-	b.Write(bytes.ReplaceAll(next.Data, []byte("\n"), []byte("\ndata: ")))
-	b.WriteString("\n\n")
+	e.told = next.Rev
+	e.form.add(next, &next.Rev)
 }
 
-func (e *writer) id(rev uint64) {
-	e.buf.WriteString("\nid: ")
-	e.buf.WriteString(strconv.FormatUint(rev, 10))
-	e.told = rev
-}
-
-// beat appends a comment, and the id from which to go on, if the id has moved without an event.
+// beat appends that the stream is alive, and the id from which to go on, if the id has moved without an event.
 func (e *writer) beat() {
-	e.buf.WriteByte(':')
-	if p := e.stream.Position(); p > e.told {
-		e.id(p)
+	p := e.stream.Position()
+	if p <= e.told {
+		e.form.beat(nil)
+		return
 	}
-	e.buf.WriteString("\n\n")
-}
-
-// flush sends what was appended. A client that reads nothing blocks flush until the deadline.
-func (e *writer) flush() error {
-	_ = e.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	_, err := e.w.Write(e.buf.Bytes())
-	e.buf.Reset()
-	if e.buf.Cap() > 4*chunk {
-		e.buf = bytes.Buffer{} // after one large event the buffer must not stay large
-	}
-	if err != nil {
-		return err
-	}
-	return e.conn.Flush()
+	e.told = p
+	e.form.beat(&p)
 }
 
 // LastEvent reads after which event a stream goes on. Without the header nothing changes.
