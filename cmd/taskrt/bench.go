@@ -32,6 +32,12 @@ var benchPresets = []struct {
 	{"drain", "how fast tasks run that are queued already", func() []cli.Flag {
 		return []cli.Flag{benchTasks(100_000), benchBatch(), benchRuns(3)}
 	}},
+	{"external", "queued tasks of a behavior without a module: workers accept and finish them over the API", func() []cli.Flag {
+		return []cli.Flag{
+			stringFlag("bench", "workers", "1,16,256", "at a time, each with one task; several numbers, separated by commas: a row each, and one for a program with as many slots"),
+			benchTasks(50_000), benchBatch(), durationFlag("bench", "for", "5s", "how long a run measures, unless all tasks are done before"), benchRuns(3),
+		}
+	}},
 	{"latency", "from submit to the guest's begin, and to the result, at a fixed rate", func() []cli.Flag {
 		return []cli.Flag{stringFlag("bench", "rates", "100,1", "tasks per second, separated by commas: a row each"), benchFor("30s"), benchRuns(3)}
 	}},
@@ -206,12 +212,14 @@ func benchConfig(c *cli.Context) (bench.Config, error) {
 			return config, usagef(c, "--factor must be a number of 0.1 to 1000, not %q", c.String("factor"))
 		}
 	}
-	for _, text := range splitList(c.String("callers")) {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxBenchCallers {
-			return config, usagef(c, "--callers must be numbers of 1 to %d, not %q", maxBenchCallers, text)
+	for name, to := range map[string]*[]int{"callers": &config.Callers, "workers": &config.Workers} {
+		for _, text := range splitList(c.String(name)) {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 || n > maxBenchCallers {
+				return config, usagef(c, "--%s must be numbers of 1 to %d, not %q", name, maxBenchCallers, text)
+			}
+			*to = append(*to, n)
 		}
-		config.Callers = append(config.Callers, n)
 	}
 	for _, text := range splitList(c.String("rates")) {
 		r, err := strconv.ParseFloat(text, 64)

@@ -145,7 +145,7 @@ var arrows = map[string][]string{
 	"internal/jsontext": {},
 	"internal/mux":      {},
 	"trust":             {"internal/idle", "internal/mux"},
-	"internal/bench":    {"api", "api/client", "runtime", "internal/trio", "trust"},
+	"internal/bench":    {"api", "api/client", "runtime", "internal/trio", "trust", "extworker"},
 	"internal/terminal": {},
 	"internal/strays":   {},
 	"internal/leash":    {},

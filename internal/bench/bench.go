@@ -31,6 +31,7 @@ type Config struct {
 	Binary    string   // what the bench starts then, three times
 	Slots     int      // tasks that each of its nodes runs at the same time; 0: its default
 	Callers   []int    // numbers of callers, one row each
+	Workers   []int    // external: numbers of workers, two rows each
 	Payload   int      // bytes of params
 	Pipelined bool     // the callers of a node share a client that puts their submits together
 	HTTP      bool     // no request goes over a stream
@@ -38,7 +39,7 @@ type Config struct {
 	Warmup    time.Duration
 	Runs      int
 	Batch     int       // tasks of a batch
-	Tasks     int       // drain, memory, restart, cold, scale: how many tasks are queued
+	Tasks     int       // drain, memory, restart, cold, scale, external: how many tasks are queued
 	Drained   int       // scale: how many of them run
 	Rates     []float64 // latency: per second, one row each
 	Factor    float64   // overload: how many times as much is offered as the cluster takes
@@ -128,7 +129,7 @@ func Median(list []float64) float64 {
 }
 
 // Presets are the names that Run knows, in the order of the help.
-var Presets = []string{"submit", "bulk", "e2e", "drain", "latency", "failover", "workers", "memory", "restart", "cold", "scale", "idle", "overload"}
+var Presets = []string{"submit", "bulk", "e2e", "drain", "external", "latency", "failover", "workers", "memory", "restart", "cold", "scale", "idle", "overload"}
 
 // Run measures one preset.
 func Run(ctx context.Context, preset string, c Config) (*Report, error) {
@@ -136,7 +137,7 @@ func Run(ctx context.Context, preset string, c Config) (*Report, error) {
 		"submit": submitPreset, "bulk": bulkPreset, "e2e": e2ePreset, "drain": drainPreset, "latency": latencyPreset,
 		"failover": failoverPreset, "memory": memoryPreset, "overload": overloadPreset, "workers": workersPreset, "restart": restartPreset,
 		"cold":  coldPreset,
-		"scale": scalePreset, "idle": idlePreset,
+		"scale": scalePreset, "idle": idlePreset, "external": externalPreset,
 	}[preset]
 	if measure == nil {
 		return nil, fmt.Errorf("there is no preset %q", preset)
@@ -163,6 +164,7 @@ type bed struct {
 	cluster   *cluster // nil: it is somebody else's
 	client    *client.Client
 	namespace string
+	behavior  string // of the tasks
 	params    json.RawMessage
 	report    Report
 	steps     int
@@ -177,7 +179,7 @@ func open(ctx context.Context, preset string, c Config) (*bed, error) {
 	}}
 	b.params = text(c.Payload)
 	var err error
-	b.namespace = api.DefaultNamespace
+	b.namespace, b.behavior = api.DefaultNamespace, behavior
 	if len(c.URLs) == 0 {
 		b.tell("starting three nodes")
 		if b.cluster, err = startCluster(ctx, c, preset == "latency"); err != nil {

@@ -117,6 +117,7 @@ func TestText(t *testing.T) {
 
 const (
 	scaleFigures    = " submits CPU of a submit drained CPU of a run log fsyncs"
+	externalFigures = " done accept p50 accept p99 finish p50 finish p99 CPU of a task fsyncs of a task log fsyncs"
 	overloadFigures = " offered admitted refused failed p50 p99 max RssAnon, the most of a node log fsyncs"
 )
 
@@ -132,7 +133,7 @@ func TestPresets(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	c := Config{
-		Binary: binary, Callers: []int{1, 8}, Payload: 100, For: time.Second, Warmup: 50 * time.Millisecond, Runs: 1, Batch: 64, Tasks: 300,
+		Binary: binary, Callers: []int{1, 8}, Workers: []int{1, 8}, Payload: 100, For: time.Second, Warmup: 50 * time.Millisecond, Runs: 1, Batch: 64, Tasks: 300,
 		Rates: []float64{50}, Factor: 3, Drained: 50, Version: "test",
 	}
 	t.Run("presets", func(t *testing.T) { eachPreset(t, c) }) // returns when all have ended
@@ -144,11 +145,12 @@ func TestPresets(t *testing.T) {
 
 // eachPreset runs the presets beside each other.
 func eachPreset(t *testing.T, c Config) {
-	mayBeZero := []string{"log fsyncs", "refused", "failed", "GC cycles", "longest GC pause", "CPU of the leader", "CPU of a follower, the most", "log entries"}
+	mayBeZero := []string{"log fsyncs", "fsyncs of a task", "refused", "failed", "GC cycles", "longest GC pause", "CPU of the leader", "CPU of a follower, the most", "log entries"}
 	for preset, want := range map[string]string{
 		"submit":   "1 caller: submits p50 p99 max CPU of a task log fsyncs; 8 callers: submits p50 p99 max CPU of a task log fsyncs",
 		"bulk":     "1 caller, batches of 64: tasks batch p50 batch p99 batch max CPU of a task log fsyncs; 8 callers, batches of 64: tasks batch p50 batch p99 batch max CPU of a task log fsyncs",
 		"e2e":      "1 caller: done p50 p99 max CPU of a task log fsyncs; 8 callers: done p50 p99 max CPU of a task log fsyncs",
+		"external": "1 worker:" + externalFigures + "; a worker of 1 slot:" + externalFigures + "; 8 workers:" + externalFigures + "; a worker of 8 slots:" + externalFigures,
 		"drain":    "300 tasks: done time CPU of a task log fsyncs",
 		"latency":  "50/s: start p50 start p99 start max result p50 result p99 result max log fsyncs",
 		"overload": "what it takes: 1 caller, batches of 64:" + overloadFigures + "; a tenth of it:" + overloadFigures + "; 3 times of it:" + overloadFigures + "; a tenth of it, afterwards:" + overloadFigures,

@@ -34,7 +34,7 @@ func (b *bed) clients(callers int) ([]*client.Client, func(), error) {
 }
 
 func (b *bed) request() api.SubmitRequest {
-	return api.SubmitRequest{Namespace: b.namespace, Behavior: behavior, Params: b.params}
+	return api.SubmitRequest{Namespace: b.namespace, Behavior: b.behavior, Params: b.params}
 }
 
 // briefly is a request whose answer says little.

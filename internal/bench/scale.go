@@ -111,7 +111,7 @@ func (b *bed) rest(ctx context.Context) error {
 
 // queued is how many tasks have no outcome yet.
 func (b *bed) queued(ctx context.Context) (int, error) {
-	s, err := b.client.BehaviorStats(ctx, b.namespace, behavior)
+	s, err := b.client.BehaviorStats(ctx, b.namespace, b.behavior)
 	if err != nil {
 		return 0, err
 	}
