@@ -48,6 +48,14 @@ func (m *Metrics) WatchClients(reason string, dropped func() int64) {
 	m.registry.MustRegister(prometheus.NewCounterFunc(o, func() float64 { return float64(dropped()) }))
 }
 
+// WatchStreams adds the streams of clients, and the requests under way over them, which are told at every scrape. Call it once.
+func (m *Metrics) WatchStreams(open, underWay func() int64) {
+	m.registry.MustRegister(collector(func(g gather) {
+		g.send("taskrt_http_streams", float64(open()))
+		g.send("taskrt_http_stream_requests", float64(underWay()))
+	}))
+}
+
 // WatchCertificate adds when the certificate of a port ends, which ends tells at every scrape; zero: it never does. Call it once for each
 // port.
 func (m *Metrics) WatchCertificate(port string, ends func() time.Time) {

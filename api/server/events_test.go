@@ -20,6 +20,7 @@ import (
 	"github.com/taskrt/taskrt/api/client"
 	"github.com/taskrt/taskrt/api/server"
 	"github.com/taskrt/taskrt/api/server/pages"
+	"github.com/taskrt/taskrt/api/server/socket"
 	"github.com/taskrt/taskrt/internal/memnet"
 	"github.com/taskrt/taskrt/internal/mux"
 )
@@ -94,7 +95,8 @@ func (s *source) at(position uint64) {
 type bubble struct {
 	t       *testing.T
 	net     *memnet.Net
-	crashed atomic.Bool // a server may end without being stopped
+	streams *socket.Group // of the server that was served last
+	crashed atomic.Bool   // a server may end without being stopped
 }
 
 func inBubble(t *testing.T, f func(t *testing.T, b *bubble)) {
@@ -108,6 +110,8 @@ func inBubble(t *testing.T, f func(t *testing.T, b *bubble)) {
 // serve serves s at addr. The returned function stops the server as SIGTERM stops a process.
 func (b *bubble) serve(addr string, s api.Service) (stop func()) {
 	ctx, cancel := context.WithCancel(b.t.Context())
+	b.streams = socket.NewGroup()
+	ctx = b.streams.In(ctx)
 	done := make(chan struct{})
 	log := slog.New(slog.DiscardHandler)
 	ln := b.net.Node(addr).Listen(mux.Peer)

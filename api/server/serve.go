@@ -24,10 +24,10 @@ const (
 )
 
 // Serve serves h on ln until ctx ends. Then it lets requests under way finish for a few seconds. Long polls end at once if ctx
-// is also Config.Stopping, as it should be: their clients ask another node. Serve closes ln, and returns nil after a clean end. Connections are bounded by a
+// is also Config.Stopping, as it should be: their clients ask another node. Streams belong to the context's socket.Group, if it has one. Serve closes ln, and returns nil after a clean end. Connections are bounded by a
 // lobby: by ln, if it is one.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger) error {
-	streams := socket.NewGroup()
+	streams := socket.GroupOf(ctx)
 	requests := streams.In(context.WithoutCancel(ctx))
 	bounded, ok := ln.(*lobby.Lobby)
 	if !ok {

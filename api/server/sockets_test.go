@@ -137,6 +137,9 @@ func TestStreamIsBounded(t *testing.T) {
 		if held, _, _ := s.counts(); held != stream.MaxUnderWay {
 			t.Errorf("%d requests are under way", held)
 		}
+		if open, n := b.streams.Open(), b.streams.UnderWay(); open != 1 || n != stream.MaxUnderWay {
+			t.Errorf("%d streams with %d requests are told", open, n)
+		}
 		<-time.After(10 * time.Minute) // the client answers no ping meanwhile that lies behind: it is there all the same
 		close(s.letGo)
 		for _, c := range answers {
@@ -146,6 +149,12 @@ func TestStreamIsBounded(t *testing.T) {
 		}
 		if _, most, _ := s.counts(); most != stream.MaxUnderWay {
 			t.Errorf("%d requests were under way", most)
+		}
+		send(t, c, get("held"), get("one"))
+		c.Close()
+		synctest.Wait()
+		if open, n := b.streams.Open(), b.streams.UnderWay(); open != 0 || n != 0 {
+			t.Errorf("%d streams with %d requests are told afterwards", open, n)
 		}
 	})
 }

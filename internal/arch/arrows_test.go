@@ -224,7 +224,7 @@ var arrows = map[string][]string{
 	"internal/birth":                 {"internal/durable"},
 	"backup/sealed":                  {},
 	"cmd/taskrt/internal/settings":   {"runtime/grants"},
-	"cmd/taskrt/internal/member":     {"cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "node/scheduled", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux", "console", "docs/site", "traces"},
+	"cmd/taskrt/internal/member":     {"api/server/socket", "cmd/taskrt/internal/guests", "cmd/taskrt/internal/keys", "cmd/taskrt/internal/ports", "api/server", "api/server/lobby", "api/server/pages", "metrics", "node", "node/maintain", "node/scheduled", "raftstore/logstore", "runtime", "runtime/grants", "trust", "internal/mux", "console", "docs/site", "traces"},
 	"cmd/taskrt/internal/preflight":  {"node", "raftstore/logstore", "worker"},
 	"cmd/taskrt/internal/supervisor": {},
 	"cmd/taskrt/internal/exit":       {"api", "api/client", "node", "worker"},

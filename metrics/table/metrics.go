@@ -52,6 +52,8 @@ func nodes() []Metric {
 	return []Metric{
 		{"taskrt_port_refused_total", Counter, nil, false, "connections to the node port that were refused: they had no certificate of this cluster, or no right to their protocol or request"},
 		{"taskrt_http_connections_dropped_total", Counter, []string{"reason"}, false, "connections to the port for clients that were closed for lack of room: `waiting`, too many had not sent their first request; `idle`, too many were between two requests; `open`, too many were open, and none was idle or waited"},
+		{"taskrt_http_streams", Gauge, nil, false, "[streams](stream.md) of clients that are open"},
+		{"taskrt_http_stream_requests", Gauge, nil, false, "requests under way over them, [watches](stream.md#watch) among them"},
 		{"taskrt_raft_is_leader", Gauge, nil, false, "1 on the leader; the sum over all nodes should be 1"},
 		{"taskrt_raft_ready", Gauge, nil, false, "1 if a leader is known and in contact, this node has caught up, and its log's disk works. `/readyz` asks for more"},
 		{"taskrt_raft_term", Gauge, nil, false, "rises with every election"},

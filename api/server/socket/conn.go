@@ -29,6 +29,7 @@ var errClosed = errors.New("socket: the stream is closed")
 // afterwards: its stack has grown already.
 type conn struct {
 	config   Config
+	group    *Group
 	ws       *websocket.Conn
 	form     stream.Form
 	template *http.Request // the handshake: what all requests have from it
@@ -50,10 +51,10 @@ type conn struct {
 	closed   bool                          // nothing is begun any more
 }
 
-func newConn(r *http.Request, ws *websocket.Conn, form stream.Form, config Config) *conn {
+func newConn(r *http.Request, ws *websocket.Conn, form stream.Form, config Config, group *Group) *conn {
 	ctx, cancel := context.WithCancel(r.Context())
 	c := &conn{
-		config: config, ws: ws, form: form, template: templateOf(r), ctx: ctx,
+		config: config, group: group, ws: ws, form: form, template: templateOf(r), ctx: ctx,
 		large: make(chan struct{}, 1), watches: make(chan struct{}, stream.MaxWatches), work: make(chan pending), running: map[uint64]context.CancelFunc{},
 	}
 	c.changed.L = &c.mu
@@ -89,6 +90,13 @@ func (c *conn) serve() {
 	_ = c.ws.CloseNow()
 	c.requests.Wait()
 	own.Wait()
+	c.count(-c.underWay)
+}
+
+// count notes that requests have got under way, or that answers have been written. Under mu.
+func (c *conn) count(n int) {
+	c.underWay += n
+	c.group.underWay.Add(int64(n))
 }
 
 // waitForRoom returns when another request may get under way; false: nothing is begun any more. Meanwhile nothing is read: a client that
@@ -139,7 +147,7 @@ func (c *conn) begin(q *stream.Request) error {
 		return closing{websocket.StatusPolicyViolation, "a request with this number is under way"}
 	}
 	c.running[q.N] = cancel
-	c.underWay++
+	c.count(1)
 	next := pending{ctx, q, c.draining}
 	select {
 	case c.work <- next:
@@ -256,7 +264,7 @@ func (c *conn) write() {
 		c.mu.Lock()
 		for _, a := range next {
 			if a.events == nil {
-				c.underWay--
+				c.count(-1)
 			}
 		}
 		c.changed.Broadcast()

@@ -3,12 +3,14 @@ package socket
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // Group is the streams of one server. http.Server forgets connections that were taken over, so whoever stops it waits for its streams here.
 type Group struct {
-	over   context.Context // ends when the streams are cut off
-	cutOff context.CancelFunc
+	over     context.Context // ends when the streams are cut off
+	cutOff   context.CancelFunc
+	underWay atomic.Int64 // requests of its streams
 
 	mu      sync.Mutex
 	count   int
@@ -28,8 +30,18 @@ type groupKey struct{}
 // In lets the requests of a context belong to the group.
 func (g *Group) In(ctx context.Context) context.Context { return context.WithValue(ctx, groupKey{}, g) }
 
-// groupOf returns the group of a request. One that belongs to none gets its own.
-func groupOf(ctx context.Context) *Group {
+// Open returns how many streams there are.
+func (g *Group) Open() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return int64(g.count)
+}
+
+// UnderWay returns how many requests of them have no answer that has been written, watches among them.
+func (g *Group) UnderWay() int64 { return g.underWay.Load() }
+
+// GroupOf returns the group of a request. One that belongs to none gets its own.
+func GroupOf(ctx context.Context) *Group {
 	if g, ok := ctx.Value(groupKey{}).(*Group); ok {
 		return g
 	}

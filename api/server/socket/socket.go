@@ -46,7 +46,7 @@ func Serve(w http.ResponseWriter, r *http.Request, config Config) error {
 	if form == nil {
 		return api.FieldError(api.CodeBadRequest, "Sec-WebSocket-Protocol", "offer taskrt.v1+json or taskrt.v1+cbor: this path is for WebSockets")
 	}
-	group := groupOf(r.Context())
+	group := GroupOf(r.Context())
 	if !group.enter() || config.Stopping.Err() != nil {
 		return api.NewError(api.CodeNotReady, "this node is stopping")
 	}
@@ -63,7 +63,7 @@ func Serve(w http.ResponseWriter, r *http.Request, config Config) error {
 	}
 	defer ws.CloseNow() //nolint:errcheck // it is closed
 	ws.SetReadLimit(stream.MaxMessage)
-	c := newConn(r, ws, form, config)
+	c := newConn(r, ws, form, config, group)
 	defer context.AfterFunc(group.over, func() {
 		c.cancel()
 		_ = refusing.conn.Close()

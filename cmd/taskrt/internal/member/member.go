@@ -14,6 +14,7 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 	"github.com/taskrt/taskrt/api/server/lobby"
 	"github.com/taskrt/taskrt/api/server/pages"
+	"github.com/taskrt/taskrt/api/server/socket"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/guests"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/keys"
 	"github.com/taskrt/taskrt/cmd/taskrt/internal/ports"
@@ -75,6 +76,7 @@ type Member struct {
 	keys    *trust.Keys
 	pair    *trust.Pair
 	http    *lobby.Lobby
+	streams *socket.Group
 	metrics *metrics.Metrics
 	traces  *traces.Traces
 	names   []string // by which clients call http
@@ -119,6 +121,7 @@ func Open(c Config) (m *Member, err error) {
 	if secure != nil {
 		m.URL = "https://" + at
 	}
+	m.streams = socket.NewGroup()
 	m.http = lobby.New(httpListener, lobby.Config{TLS: secure, Ports: c.Ports, Log: m.log})
 	config := node.Config{
 		ID: c.ID, Dir: c.Dir, Addr: raft, HTTPAdvertise: m.URL,
@@ -141,18 +144,24 @@ func Open(c Config) (m *Member, err error) {
 		httpListener.Close()
 		return nil, errors.Join(err, m.port.Close())
 	}
+	m.watch()
+	return m, nil
+}
+
+// watch lets the metrics ask the node and its ports.
+func (m *Member) watch() {
 	m.metrics.WatchNode(m.Node)
 	m.metrics.WatchPort(m.port.Refused)
 	for _, why := range []lobby.Reason{lobby.Waiting, lobby.Idle, lobby.Open} {
 		m.metrics.WatchClients(why.String(), func() int64 { return m.http.Dropped(why) })
 	}
+	m.metrics.WatchStreams(m.streams.Open, m.streams.UnderWay)
 	if m.pair != nil {
 		m.metrics.WatchCertificate("http", m.pair.Ends)
 	}
 	if m.keys != nil {
 		m.metrics.WatchCertificate("node", m.keys.Ends)
 	}
-	return m, nil
 }
 
 // Run serves until ctx ends or the node must stop, then stops everything: first HTTP, so that nobody is left without
@@ -195,7 +204,7 @@ func (m *Member) Run(ctx context.Context) error {
 }
 
 func (m *Member) serve(ctx context.Context, h http.Handler) error {
-	if err := server.Serve(ctx, m.http, h, m.log); err != nil {
+	if err := server.Serve(m.streams.In(ctx), m.http, h, m.log); err != nil {
 		return fmt.Errorf("serve HTTP: %w", err)
 	}
 	return nil

@@ -41,6 +41,9 @@ func overview() *Dashboard {
 	l.add(lines("Time of a submit", "`POST /v1/tasks`, with those that wait for their task.", "s",
 		query{Expr: quantile("0.5", "taskrt_http_request_duration_seconds", ofCluster+`, route="/v1/tasks"`), Legend: "p50"},
 		query{Expr: quantile("0.99", "taskrt_http_request_duration_seconds", ofCluster+`, route="/v1/tasks"`), Legend: "p99", Exemplar: true}))
+	l.add(lines("Streams", "WebSockets of clients, and requests under way over them.", "short",
+		query{Expr: `sum(taskrt_http_streams{` + ofCluster + `})`, Legend: "streams"},
+		query{Expr: `sum(taskrt_http_stream_requests{` + ofCluster + `})`, Legend: "requests"}))
 	l.add(lines("Leases that were lost", "In five minutes, by each node's account.", "short",
 		query{Expr: `max(increase(taskrt_leases_ended_total{` + ofCluster + `}[5m]))`, Legend: "leases"}))
 	d.Panels = l.panels
