@@ -95,6 +95,7 @@ func (s *source) at(position uint64) {
 type bubble struct {
 	t       *testing.T
 	net     *memnet.Net
+	gate    server.Gate   // of the servers that come; nil: none
 	streams *socket.Group // of the server that was served last
 	crashed atomic.Bool   // a server may end without being stopped
 }
@@ -117,7 +118,7 @@ func (b *bubble) serve(addr string, s api.Service) (stop func()) {
 	ln := b.net.Node(addr).Listen(mux.Peer)
 	go func() {
 		defer close(done)
-		if err := server.Serve(ctx, ln, server.New(s, server.Config{Logger: log, Stopping: ctx, Door: pages.NewDoor(addr)}), log); err != nil && !b.crashed.Load() {
+		if err := server.Serve(ctx, ln, server.New(s, server.Config{Logger: log, Stopping: ctx, Door: pages.NewDoor(addr), Gate: b.gate}), log); err != nil && !b.crashed.Load() {
 			b.t.Errorf("serve %s: %v", addr, err)
 		}
 	}()

@@ -19,8 +19,9 @@ func streamRoutes() []route {
 
 // serveStream is GET /v1/stream. Its requests come back to the handler.
 func serveStream(h *handler, w http.ResponseWriter, r *request) error {
+	tokens, _ := h.config.Gate.(socket.Tokens) // an open cluster has none
 	return socket.Serve(w, r.Request, socket.Config{
-		Handler: h, Problem: h.problem, Budget: h.bodies, Patience: h.config.BodyTimeout, Stopping: h.config.Stopping,
+		Handler: h, Problem: h.problem, Budget: h.bodies, Patience: h.config.BodyTimeout, Stopping: h.config.Stopping, Tokens: tokens,
 	})
 }
 

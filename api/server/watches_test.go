@@ -14,7 +14,9 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/apitest"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/stream"
+	"github.com/taskrt/taskrt/task/access"
 )
 
 // fed is a Service with the events of a source, and with every task.
@@ -273,4 +275,78 @@ func TestWatchGoesOnElsewhere(t *testing.T) {
 func problemOf(a stream.Answer) (e api.Error) {
 	_ = json.Unmarshal(a.Body, &e)
 	return e
+}
+
+// revocable is a Gate with one token, which a test revokes.
+type revocable struct{ holds context.Context }
+
+func (g revocable) Enter(string, string) (*auth.Principal, error) {
+	if g.holds.Err() != nil {
+		return nil, auth.Unauthenticated()
+	}
+	return &auth.Principal{Name: "p", Number: 2, Grant: access.Everything()}, nil
+}
+
+func (revocable) Guess(string) error { return nil }
+
+func (g revocable) Long(ctx context.Context, p *auth.Principal) (long context.Context, end func(), err error) {
+	long, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(g.holds, func() { cancel(context.Cause(g.holds)) })
+	return long, func() { stop(); cancel(nil) }, nil
+}
+
+// TestStreamEndsWithItsToken: a stream of a token that was revoked is closed, although nobody asks anything. What is under way is answered first,
+// if it does not take too long (SPEC A4, H5).
+func TestStreamEndsWithItsToken(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		holds, revoke := context.WithCancelCause(t.Context())
+		s := &holding{letGo: make(chan struct{})}
+		b.gate = revocable{holds}
+		stop := b.serve("n1", s)
+		defer stop()
+		idle, busy := b.streamTo("n1"), b.streamTo("n1")
+		defer idle.Close()
+		defer busy.Close()
+		under := send(t, busy, get("held"))
+		synctest.Wait()
+		began := time.Now()
+		revoke(auth.Unauthenticated())
+		if err := idle.Ended(); websocket.CloseStatus(err) != stream.TokenEnded || time.Since(began) > 0 {
+			t.Errorf("idle: %v after %v", err, time.Since(began))
+		}
+		if a := <-send(t, busy, get("one"))[0]; codeOf(a) != api.CodeUnauthenticated {
+			t.Errorf("a new request: %+v", a)
+		}
+		s.letGo <- struct{}{}
+		if a := <-under[0]; a.Status != http.StatusOK {
+			t.Errorf("the request under way: %+v", a)
+		}
+		if err := busy.Ended(); websocket.CloseStatus(err) != stream.TokenEnded || time.Since(began) > 0 {
+			t.Errorf("busy: %v after %v", err, time.Since(began))
+		}
+		synctest.Wait()
+		if n := b.streams.Open(); n != 0 {
+			t.Errorf("%d streams are open", n)
+		}
+	})
+}
+
+// TestStreamOfAnEndedTokenIsCutOff: requests under way keep no stream open whose token has ended (SPEC H5).
+func TestStreamOfAnEndedTokenIsCutOff(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		holds, revoke := context.WithCancelCause(t.Context())
+		b.gate = revocable{holds}
+		stop := b.serve("n1", &holding{letGo: make(chan struct{})})
+		defer stop()
+		c := b.streamTo("n1")
+		defer c.Close()
+		send(t, c, get("held"))
+		synctest.Wait()
+		began := time.Now()
+		revoke(auth.Unauthenticated())
+		err := c.Ended()
+		if d := time.Since(began); d < 4*time.Second || d > 6*time.Second {
+			t.Errorf("%v after %v", err, d)
+		}
+	})
 }

@@ -24,6 +24,10 @@ const (
 	MaxNumber   = 1<<53 - 1
 )
 
+// TokenEnded is the close code of a stream whose token no longer holds: Unauthorized in IANA's registry. As with 1001, requests without an
+// answer have not been begun.
+const TokenEnded = 3000
+
 // Request is a request of the API, as a client would send it by HTTP.
 type Request struct {
 	N      uint64  `json:"n" cbor:"n"` // 1 to MaxNumber, of no other request that is under way

@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 	"api/server":          {"api", "api/auth", "api/internal/codec", "api/internal/openapi", "api/internal/schemas", "api/server/admission", "api/server/lobby", "api/server/pages", "api/server/stream", "task/access", "api/membership", "api/server/paced", "api/snapshot", "api/server/ranges", "api/server/location", "api/server/lean", "api/insight", "api/jobs", "api/server/traced", "api/tracing", "api/server/keyed", "api/server/socket", "api/stream"},
 	"api/server/location": {"api", "api/auth", "api/internal/codec", "api/jobs"},
 	"api/server/stream":   {"api", "api/internal/codec", "api/stream"},
-	"api/server/socket":   {"api", "api/internal/codec", "api/server/paced", "api/stream", "api/tracing"},
+	"api/server/socket":   {"api", "api/auth", "api/internal/codec", "api/server/paced", "api/stream", "api/tracing"},
 	"api/server/keyed":    {"api", "api/auth"},
 	"api/stream":          {"api", "api/internal/codec"},
 	"api/server/paced":    {"api/internal/codec"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -17,9 +18,9 @@ const batch = 64 << 10
 
 // pending is a request that has got under way. The zero value says that the goroutine is not needed any more.
 type pending struct {
-	ctx      context.Context
-	request  *stream.Request
-	draining bool
+	ctx     context.Context
+	request *stream.Request
+	refusal error // nil: it is to be done
 }
 
 // errClosed says that nothing is begun any more.
@@ -47,7 +48,7 @@ type conn struct {
 	ready    []*answer                     // to be written
 	turns    int                           // how often something of a message has come
 	away     bool                          // the reader is not waiting for a message
-	draining bool                          // new requests are refused
+	refusal  error                         // of new requests; nil: there is none
 	closed   bool                          // nothing is begun any more
 }
 
@@ -68,15 +69,18 @@ func newConn(r *http.Request, ws *websocket.Conn, form stream.Form, config Confi
 	return c
 }
 
-// serve returns when the connection has ended and nothing of it runs.
-func (c *conn) serve() {
+// serve returns when the connection has ended and nothing of it runs. The context ends with the token.
+func (c *conn) serve(token context.Context) {
 	var own sync.WaitGroup
 	own.Go(c.write)
 	own.Go(c.ping)
 	own.Go(func() {
 		select {
 		case <-c.config.Stopping.Done():
-			c.drain()
+			c.drain(api.NewError(api.CodeNotReady, "this node is stopping"))
+		case <-token.Done():
+			defer time.AfterFunc(expelTime, c.cancel).Stop()
+			c.drain(context.Cause(token))
 		case <-c.ctx.Done():
 		}
 	})
@@ -148,7 +152,7 @@ func (c *conn) begin(q *stream.Request) error {
 	}
 	c.running[q.N] = cancel
 	c.count(1)
-	next := pending{ctx, q, c.draining}
+	next := pending{ctx, q, c.refusal}
 	select {
 	case c.work <- next:
 	default:
@@ -160,7 +164,7 @@ func (c *conn) begin(q *stream.Request) error {
 // run answers requests, one after the other.
 func (c *conn) run(next pending) {
 	for next.request != nil {
-		c.answer(next.ctx, next.request, next.draining)
+		c.answer(next.ctx, next.request, next.refusal)
 		select {
 		case next = <-c.work:
 		case <-c.ctx.Done():
@@ -195,12 +199,12 @@ func (c *conn) giveUp(q *stream.Request) error {
 }
 
 // answer lets the handler answer a request.
-func (c *conn) answer(ctx context.Context, q *stream.Request, draining bool) {
+func (c *conn) answer(ctx context.Context, q *stream.Request, refusal error) {
 	a := &answer{conn: c, n: q.N, ctx: ctx, header: http.Header{}}
 	defer a.finish()
 	r, err := c.request(ctx, q)
-	if err == nil && draining {
-		err = api.NewError(api.CodeNotReady, "this node is stopping")
+	if err == nil {
+		err = refusal
 	}
 	if err == nil && q.Watch {
 		select {
@@ -312,11 +316,11 @@ func (c *conn) send(text []byte, next []*answer) ([]byte, error) {
 	return text, nil
 }
 
-// drain ends a connection in order: new requests are refused, those under way get their answers, and then the client is told to go
-// elsewhere. What has no answer by then has not been begun.
-func (c *conn) drain() {
+// drain ends a connection in order: new requests are refused, those under way get their answers, and then the client is told why. What has no
+// answer by then has not been begun.
+func (c *conn) drain(why error) {
 	c.mu.Lock()
-	c.draining = true
+	c.refusal = why
 	for len(c.running) > 0 && !c.closed {
 		c.changed.Wait()
 	}
@@ -328,7 +332,11 @@ func (c *conn) drain() {
 	}
 	c.mu.Unlock()
 	if !already {
-		_ = c.ws.Close(websocket.StatusGoingAway, "this node is stopping")
+		code, reason := websocket.StatusGoingAway, "go elsewhere"
+		if api.CodeOf(why) == api.CodeUnauthenticated {
+			code, reason = stream.TokenEnded, "the token no longer holds"
+		}
+		_ = c.ws.Close(code, reason)
 	}
 	c.cancel()
 }

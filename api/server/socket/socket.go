@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/taskrt/taskrt/api"
+	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/server/paced"
 	"github.com/taskrt/taskrt/api/stream"
 )
@@ -28,6 +29,7 @@ const (
 	pingEvery    = 30 * time.Second
 	pongTimeout  = 30 * time.Second
 	writeTimeout = 60 * time.Second // of one message, which a client does not read
+	expelTime    = 5 * time.Second  // for the answers to what is under way when the token ends
 )
 
 // Config configures Serve. Every field is needed, unless it says otherwise.
@@ -37,6 +39,13 @@ type Config struct {
 	Budget   *semaphore.Weighted                                     // of the bytes of messages in memory
 	Patience time.Duration                                           // for a message, once it has begun
 	Stopping context.Context                                         // ends when the server begins to stop
+	Tokens   Tokens                                                  // nil: tokens do not end
+}
+
+// Tokens says when a token ends.
+type Tokens interface {
+	// Long returns a context that ends when the principal's token no longer holds: its cause says so. The caller must call end.
+	Long(ctx context.Context, p *auth.Principal) (long context.Context, end func(), err error)
 }
 
 // Serve answers a request for a stream, and serves the stream until it ends. An error, an *api.Error, says that there is none: nothing has been
@@ -51,6 +60,15 @@ func Serve(w http.ResponseWriter, r *http.Request, config Config) error {
 		return api.NewError(api.CodeNotReady, "this node is stopping")
 	}
 	defer group.leave()
+	token := r.Context()
+	if config.Tokens != nil {
+		long, end, err := config.Tokens.Long(r.Context(), auth.PrincipalOf(r.Context()))
+		if err != nil {
+			return err
+		}
+		defer end()
+		token = long
+	}
 	refusing := &refusing{ResponseWriter: w}
 	ws, err := websocket.Accept(refusing, r, &websocket.AcceptOptions{
 		Subprotocols: []string{form.Subprotocol()}, CompressionMode: websocket.CompressionDisabled,
@@ -68,7 +86,7 @@ func Serve(w http.ResponseWriter, r *http.Request, config Config) error {
 		c.cancel()
 		_ = refusing.conn.Close()
 	})()
-	c.serve()
+	c.serve(token)
 	return nil
 }
 

@@ -277,7 +277,8 @@ func (c *conn) end(why error) {
 	}
 	c.over = why
 	lost := fmt.Errorf("%w: %w", ErrLost, why)
-	if websocket.CloseStatus(why) == websocket.StatusGoingAway {
+	switch websocket.CloseStatus(why) {
+	case websocket.StatusGoingAway, stream.TokenEnded:
 		lost = ErrNone
 	}
 	for _, x := range c.waiting {
