@@ -73,6 +73,8 @@ type TaskError struct {
 // Lease is the current lease of a RUNNING task. Its times are estimates by this node's wall clock, and move on with every
 // renewal. LostNotBefore is the earliest time at which the task can be lost. RecheckNotBefore is the time at which the next
 // renewal is due.
+//
+//fields:json answer
 type Lease struct {
 	Token            uint64 `json:"token"`
 	Worker           string `json:"worker"`

@@ -101,6 +101,8 @@ type BehaviorStats struct {
 }
 
 // AcceptRequest is POST /v1/behaviors/{name}/accept (SPEC J2).
+//
+//fields:json
 type AcceptRequest struct {
 	Namespace    string    `json:"-"`
 	Behavior     string    `json:"-"`
@@ -133,6 +135,8 @@ type HeartbeatRequest struct {
 }
 
 // HeartbeatReply says what remains of the lease and what the worker should know.
+//
+//fields:json answer
 type HeartbeatReply struct {
 	LeaseMS       int64 `json:"lease_ms"`
 	LostNotBefore Time  `json:"lost_not_before"`
@@ -141,6 +145,8 @@ type HeartbeatReply struct {
 }
 
 // FinishRequest is POST /v1/tasks/{id}/finish (SPEC J4). Without a result and an error, the last progress is the result.
+//
+//fields:json
 type FinishRequest struct {
 	Namespace    string          `json:"namespace,omitempty"`
 	ID           string          `json:"id,omitempty"` // for a list of reports; elsewhere the ID stands in the path
@@ -164,6 +170,8 @@ type ReportError struct {
 }
 
 // FinishReply has the record after the finish.
+//
+//fields:json answer
 type FinishReply struct {
 	Task     *Task `json:"task"`
 	Repeated bool  `json:"repeated,omitempty"` // this very finish was applied before

@@ -118,7 +118,7 @@ func (h *handler) finishMany(w http.ResponseWriter, r *request) error {
 			refused(h, r.Request, r.route, body.Reports[i].Namespace, e)
 		}
 	}
-	return answerList(w, meta, "results", slices.Values(results), nil)
+	return answerList(w, meta, "results", pointers(results), nil)
 }
 
 // snoozeTask is POST /v1/tasks/{id}/snooze (SPEC J4, R5).

@@ -53,6 +53,7 @@ func TestCheckSeesADifference(t *testing.T) {
 	}
 	write(source, valid)
 	write(filepath.Join(root, "api", "types.go"), validJSON)
+	write(filepath.Join(root, "api", "types_work.go"), "package api")
 	write(filepath.Join(root, "api", "internal", "codec", "wire.go"), "package codec")
 	if err := run(root, true); err == nil {
 		t.Error("files that are not there are as they should be")

@@ -40,7 +40,7 @@ var jsonWords = []string{"shared", "compact"}
 type objects []*object
 
 // jsonFiles are where objects are, and how codec names the package.
-var jsonFiles = []struct{ name, prefix string }{{"api/types.go", "api."}, {"api/internal/codec/wire.go", ""}}
+var jsonFiles = []struct{ name, prefix string }{{"api/types.go", "api."}, {"api/types_work.go", "api."}, {"api/internal/codec/wire.go", ""}}
 
 func parseObjects(root string) (objects, error) {
 	var all objects

@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/api/internal/scan"
 )
 
-// DecodeAnswer decodes an answer as encoding/json would. It reads answers to submits and waits in one pass if they are written
+// DecodeAnswer decodes an answer as encoding/json would. It reads answers to submits, waits, accepts and reports in one pass if they are written
 // as servers of taskrt write them. It ignores unknown fields: the server may be newer.
 func DecodeAnswer(b []byte, v any) error {
 	a := answerReader{values: values{scan.New(b)}}
@@ -27,6 +27,22 @@ func DecodeAnswer(b []byte, v any) error {
 	case *TaskAnswer:
 		if read = a.taskAnswer(v) && a.Whole(); !read {
 			*v = TaskAnswer{}
+		}
+	case *api.AcceptReply:
+		if read = a.acceptReply(v) && a.Whole(); !read {
+			*v = api.AcceptReply{}
+		}
+	case *api.HeartbeatReply:
+		if read = a.heartbeatReply(v) && a.Whole(); !read {
+			*v = api.HeartbeatReply{}
+		}
+	case *api.FinishReply:
+		if read = a.finishReply(v) && a.Whole(); !read {
+			*v = api.FinishReply{}
+		}
+	case *FinishResults:
+		if read = a.finishResults(v) && a.Whole(); !read {
+			*v = FinishResults{}
 		}
 	}
 	if read {
@@ -104,6 +120,42 @@ func (a *answerReader) result(r *api.SubmitResult) bool {
 			return a.task(&whole.task)
 		case string(name) == "outcome":
 			return a.Known(&whole.reply.Outcome, &a.outcome)
+		}
+		return false
+	})
+}
+
+func (a *answerReader) acceptReply(r *api.AcceptReply) bool {
+	return a.Members(func(name []byte) bool {
+		if string(name) == "tasks" {
+			return elements(a, &r.Tasks, func(t **api.Task) bool { return once(t) && a.task(*t) })
+		}
+		return a.unknown(name)
+	})
+}
+
+func (a *answerReader) finishResults(rs *FinishResults) bool {
+	return a.Members(func(name []byte) bool {
+		if string(name) == "results" {
+			return elements(a, &rs.Results, a.finishResult)
+		}
+		return a.unknown(name)
+	})
+}
+
+func (a *answerReader) finishResult(r *api.FinishResult) bool {
+	return a.Members(func(name []byte) bool {
+		if string(name) == "error" {
+			return a.other(&r.Error)
+		}
+		if r.FinishReply == nil {
+			r.FinishReply = new(api.FinishReply)
+		}
+		switch string(name) {
+		case "task":
+			return once(&r.Task) && a.task(r.Task)
+		case "repeated":
+			return a.Bool(&r.Repeated)
 		}
 		return false
 	})

@@ -32,7 +32,7 @@ func appendTaskMembers(b []byte, x *api.Task) []byte {
 	b = strconv.AppendInt(append(b, `,"failures":`...), x.Failures, 10)
 	b = strconv.AppendInt(append(b, `,"lost_count":`...), x.LostCount, 10)
 	if x.Lease != nil {
-		b = Append(append(b, `,"lease":`...), x.Lease)
+		b = appendLease(append(b, `,"lease":`...), x.Lease)
 	}
 	b = appendRaw(b, `,"progress":`, x.Progress)
 	b = appendRaw(b, `,"checkpoint":`, x.Checkpoint)
@@ -55,6 +55,24 @@ func appendTaskMembers(b []byte, x *api.Task) []byte {
 	b = appendText(b, `,"created_by":`, x.CreatedBy)
 	b = appendText(b, `,"traceparent":`, x.Traceparent)
 	b = appendText(b, `,"tracestate":`, x.Tracestate)
+	return b
+}
+
+// appendLease appends x, or null.
+func appendLease(b []byte, x *api.Lease) []byte { return appendObject(b, x, appendLeaseMembers) }
+
+func appendLeaseMembers(b []byte, x *api.Lease) []byte {
+	b = strconv.AppendUint(append(b, `"token":`...), x.Token, 10)
+	b = appendString(append(b, `,"worker":`...), x.Worker)
+	b = appendText(b, `,"node":`, x.Node)
+	if x.External {
+		b = append(b, `,"external":true`...)
+	}
+	if x.LeaseMS != 0 {
+		b = strconv.AppendInt(append(b, `,"lease_ms":`...), x.LeaseMS, 10)
+	}
+	b = appendTime(b, `,"lost_not_before":`, x.LostNotBefore)
+	b = appendTime(b, `,"recheck_not_before":`, x.RecheckNotBefore)
 	return b
 }
 
@@ -136,6 +154,81 @@ func appendSubmitReplyMembers(b []byte, x *api.SubmitReply) []byte {
 	return b
 }
 
+// appendAcceptRequest appends x, or null.
+func appendAcceptRequest(b []byte, x *api.AcceptRequest) []byte {
+	return appendObject(b, x, appendAcceptRequestMembers)
+}
+
+func appendAcceptRequestMembers(b []byte, x *api.AcceptRequest) []byte {
+	b = appendString(append(b, `"worker":`...), x.Worker)
+	if x.Max != 0 {
+		b = strconv.AppendInt(append(b, `,"max":`...), int64(x.Max), 10)
+	}
+	if x.Wait != nil {
+		b = append(append(append(b, `,"wait":"`...), x.Wait.String()...), '"')
+	}
+	if x.Lease != nil {
+		b = append(append(append(b, `,"lease":"`...), x.Lease.String()...), '"')
+	}
+	b = appendTime(b, `,"max_not_before":`, x.MaxNotBefore)
+	b = appendText(b, `,"request_id":`, x.RequestID)
+	return b
+}
+
+// appendHeartbeatReply appends x, or null.
+func appendHeartbeatReply(b []byte, x *api.HeartbeatReply) []byte {
+	return appendObject(b, x, appendHeartbeatReplyMembers)
+}
+
+func appendHeartbeatReplyMembers(b []byte, x *api.HeartbeatReply) []byte {
+	b = strconv.AppendInt(append(b, `"lease_ms":`...), x.LeaseMS, 10)
+	b = appendTime(b, `,"lost_not_before":`, &x.LostNotBefore)
+	b = strconv.AppendBool(append(b, `,"resubmit":`...), x.Resubmit)
+	b = strconv.AppendBool(append(b, `,"cancel":`...), x.Cancel)
+	return b
+}
+
+// appendFinishRequest appends x, or null.
+func appendFinishRequest(b []byte, x *api.FinishRequest) []byte {
+	return appendObject(b, x, appendFinishRequestMembers)
+}
+
+func appendFinishRequestMembers(b []byte, x *api.FinishRequest) []byte {
+	if x.Namespace != "" {
+		b = append(appendString(append(b, `"namespace":`...), x.Namespace), ',')
+	}
+	if x.ID != "" {
+		b = append(appendString(append(b, `"id":`...), x.ID), ',')
+	}
+	b = strconv.AppendUint(append(b, `"token":`...), x.Token, 10)
+	if x.Seq != 0 {
+		b = strconv.AppendUint(append(b, `,"seq":`...), x.Seq, 10)
+	}
+	b = appendRaw(b, `,"result":`, x.Result)
+	if x.ResultBase64 != nil {
+		b = append(base64.StdEncoding.AppendEncode(append(b, `,"result_base64":"`...), x.ResultBase64), '"')
+	}
+	if x.Error != nil {
+		b = Append(append(b, `,"error":`...), x.Error)
+	}
+	b = appendTime(b, `,"again_at":`, x.AgainAt)
+	b = appendRaw(b, `,"progress":`, x.Progress)
+	return b
+}
+
+// appendFinishReply appends x, or null.
+func appendFinishReply(b []byte, x *api.FinishReply) []byte {
+	return appendObject(b, x, appendFinishReplyMembers)
+}
+
+func appendFinishReplyMembers(b []byte, x *api.FinishReply) []byte {
+	b = appendTask(append(b, `"task":`...), x.Task)
+	if x.Repeated {
+		b = append(b, `,"repeated":true`...)
+	}
+	return b
+}
+
 // appendMinimalTask appends x, or null.
 func appendMinimalTask(b []byte, x *MinimalTask) []byte {
 	return appendObject(b, x, appendMinimalTaskMembers)
@@ -170,5 +263,16 @@ func appendTaskAnswer(b []byte, x *TaskAnswer) []byte {
 
 func appendTaskAnswerMembers(b []byte, x *TaskAnswer) []byte {
 	b = appendTask(append(b, `"task":`...), x.Task)
+	return b
+}
+
+// appendReports appends x, or null.
+func appendReports(b []byte, x *Reports) []byte { return appendObject(b, x, appendReportsMembers) }
+
+func appendReportsMembers(b []byte, x *Reports) []byte {
+	if x.Namespace != "" {
+		b = append(appendString(append(b, `"namespace":`...), x.Namespace), ',')
+	}
+	b = appendList(append(b, `"reports":`...), x.Reports, appendFinishRequest)
 	return b
 }

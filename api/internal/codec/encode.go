@@ -31,6 +31,18 @@ func Append(b []byte, v any) []byte {
 		return appendTaskAnswer(b, &v)
 	case *api.Task:
 		return appendTask(b, v)
+	case *api.HeartbeatReply:
+		return appendHeartbeatReply(b, v)
+	case *api.FinishReply:
+		return appendFinishReply(b, v)
+	case *api.FinishResult:
+		return appendFinishResult(b, v)
+	case api.AcceptRequest:
+		return appendAcceptRequest(b, &v)
+	case api.FinishRequest:
+		return appendFinishRequest(b, &v)
+	case Reports:
+		return appendReports(b, &v)
 	}
 	var buffer bytes.Buffer
 	enc := json.NewEncoder(&buffer)
@@ -47,6 +59,14 @@ func appendResult(b []byte, r *api.SubmitResult) []byte {
 		b = appendSubmitReplyMembers(b, r.SubmitReply)
 	}
 	return appendError(b, r.Error, r.SubmitReply != nil)
+}
+
+func appendFinishResult(b []byte, r *api.FinishResult) []byte {
+	b = append(b, '{')
+	if r.FinishReply != nil {
+		b = appendFinishReplyMembers(b, r.FinishReply)
+	}
+	return appendError(b, r.Error, r.FinishReply != nil)
 }
 
 // appendError appends the member error, if there is one, and the end of the object.

@@ -97,6 +97,7 @@ func (f *filler) fill(v reflect.Value) {
 				f.fill(v.Field(i))
 			}
 		}
+	case reflect.Func: // it does not travel
 	default:
 		panic("a kind that no test fills: " + v.Kind().String())
 	}
@@ -106,9 +107,18 @@ func (f *filler) fill(v reflect.Value) {
 func TestEncodeAsEncodingJSON(t *testing.T) {
 	f := &filler{rand.New(rand.NewPCG(1, 2))}
 	for range 3000 {
-		for _, v := range []any{new(api.SubmitReply), new(api.SubmitResult), new(api.Task), new(TaskAnswer), new(MinimalReply), new(MinimalResult)} {
+		for _, v := range []any{new(api.SubmitReply), new(api.SubmitResult), new(api.Task), new(TaskAnswer), new(MinimalReply), new(MinimalResult),
+			new(api.HeartbeatReply), new(api.FinishReply), new(api.FinishResult), new(api.AcceptRequest), new(api.FinishRequest), new(Reports),
+		} {
 			f.fill(reflect.ValueOf(v).Elem())
-			if a, is := v.(*TaskAnswer); is {
+			switch a := v.(type) { // these travel as values
+			case *TaskAnswer:
+				v = *a
+			case *api.AcceptRequest:
+				v = *a
+			case *api.FinishRequest:
+				v = *a
+			case *Reports:
 				v = *a
 			}
 			if got, want := string(Encode(v)), slow(t, v); got != want {
@@ -148,12 +158,18 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
+// answers are an answer of each type that is read without reflection.
+func answers() []any {
+	return []any{
+		new(api.SubmitReply), new(SubmitResults), new(TaskAnswer), new(api.AcceptReply), new(api.HeartbeatReply), new(api.FinishReply), new(FinishResults),
+	}
+}
+
 // TestDecodeAnswersAsEncodingJSON: the reader of answers makes of them what encoding/json makes of them.
 func TestDecodeAnswersAsEncodingJSON(t *testing.T) {
 	f := &filler{rand.New(rand.NewPCG(3, 4))}
 	for range 3000 {
-		reply, results, answer := new(api.SubmitReply), new(SubmitResults), new(TaskAnswer)
-		for _, v := range []any{reply, results, answer} {
+		for _, v := range answers() {
 			f.fill(reflect.ValueOf(v).Elem())
 			sameAnswer(t, []byte(slow(t, v)), v)
 		}
@@ -179,12 +195,14 @@ func FuzzDecodeAnswer(f *testing.F) {
 		`{"results":[{"error":{"code":"x","status":400}},{"task":{"params":[1, 2]},"outcome":"existing"},{}]}`, `{"results":null}`, `{"results":[{"more":1}],"more":{}}`,
 		`{"task":{"created_at":"2026-11-22T10:30:00.000Z","not_before":null,"attempt":1.5}}`, `{"task":{"ID":"abc"}}`, `{"task":{"id":"a"},"task":{"rev":1}}`,
 		`{"results":[{"outcome":"created"}],"results":[{"task":{"id":"a"}}]}`, `{"task":{"history":[{"attempt":1}],"history":[{"token":2}]}}`,
-		`{"task":{"labels":{"a":"b"},"labels":{"c":"d"}}}`,
+		`{"task":{"labels":{"a":"b"},"labels":{"c":"d"}}}`, `{"tasks":[{"id":"a","lease":{"token":7,"worker":"w","lease_ms":3}},null]}`, `{"tasks":[],"tasks":[{}]}`, `{"tasks":null}`,
+		`{"task":{"id":"a"},"repeated":true}`, `{"results":[{"task":{"id":"a"},"repeated":true},{"error":{"code":"halt"}},{"repeated":true}]}`, `{"task":{"lease":{"token":1},"lease":{"worker":"w"}}}`,
+		`{"lease_ms":1,"lost_not_before":"2026-11-22T10:30:00.000Z","resubmit":true,"cancel":null}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, v := range []any{new(api.SubmitReply), new(SubmitResults), new(TaskAnswer)} {
+		for _, v := range answers() {
 			sameAnswer(t, text, v)
 		}
 	})

@@ -42,7 +42,7 @@ func (a *answerReader) task(x *api.Task) bool {
 		case "lost_count":
 			return a.Int(&x.LostCount)
 		case "lease":
-			return a.other(&x.Lease)
+			return once(&x.Lease) && a.lease(x.Lease)
 		case "progress":
 			return a.raw(&x.Progress)
 		case "checkpoint":
@@ -77,6 +77,28 @@ func (a *answerReader) task(x *api.Task) bool {
 			return a.Text(&x.Traceparent)
 		case "tracestate":
 			return a.Text(&x.Tracestate)
+		}
+		return a.unknown(name)
+	})
+}
+
+func (a *answerReader) lease(x *api.Lease) bool {
+	return a.Members(func(name []byte) bool {
+		switch string(name) {
+		case "token":
+			return a.Uint(&x.Token)
+		case "worker":
+			return a.Text(&x.Worker)
+		case "node":
+			return a.Text(&x.Node)
+		case "external":
+			return a.Bool(&x.External)
+		case "lease_ms":
+			return a.Int(&x.LeaseMS)
+		case "lost_not_before":
+			return a.timeOrNil(&x.LostNotBefore)
+		case "recheck_not_before":
+			return a.timeOrNil(&x.RecheckNotBefore)
 		}
 		return a.unknown(name)
 	})
@@ -167,6 +189,34 @@ func (a *answerReader) submitReply(x *api.SubmitReply) bool {
 			return a.Known(&x.Outcome, &a.outcome)
 		case "timed_out":
 			return a.Bool(&x.TimedOut)
+		}
+		return a.unknown(name)
+	})
+}
+
+func (a *answerReader) heartbeatReply(x *api.HeartbeatReply) bool {
+	return a.Members(func(name []byte) bool {
+		switch string(name) {
+		case "lease_ms":
+			return a.Int(&x.LeaseMS)
+		case "lost_not_before":
+			return a.time(&x.LostNotBefore)
+		case "resubmit":
+			return a.Bool(&x.Resubmit)
+		case "cancel":
+			return a.Bool(&x.Cancel)
+		}
+		return a.unknown(name)
+	})
+}
+
+func (a *answerReader) finishReply(x *api.FinishReply) bool {
+	return a.Members(func(name []byte) bool {
+		switch string(name) {
+		case "task":
+			return once(&x.Task) && a.task(x.Task)
+		case "repeated":
+			return a.Bool(&x.Repeated)
 		}
 		return a.unknown(name)
 	})

@@ -142,6 +142,8 @@ type TaskAnswer struct {
 }
 
 // Reports is the body of POST /v1/tasks:finish: at most MaxReports reports, each with its id.
+//
+//fields:json
 type Reports struct {
 	Namespace string              `json:"namespace,omitempty"` // for reports that name none
 	Reports   []api.FinishRequest `json:"reports"`
