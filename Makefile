@@ -12,7 +12,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build docs bucket-check openapi-check console-check observe-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build docs bucket-check openapi-check console-check observe-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare scale-calibrate scale-check meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -141,6 +141,12 @@ bench-jetstream: build ## taskrt and NATS JetStream (R3, sync always) in turn: m
 
 bench-compare: ## Go benchmarks against those of the merge base: make bench-compare PKG="./task ./api" BENCH=Plan COUNT=6 BENCHTIME=200ms BASE=main
 	@internal/bench/compare.sh # make hands the variables of its command line down
+
+scale-calibrate: build ## what things cost on this machine, for the model behind docs/scale.md (root; the machine idle; three minutes)
+	$(GO) run ./internal/scale/run calibrate -taskrt bin/taskrt $(SCALE)
+
+scale-check: build ## what the model of docs/scale.md predicts beside what clusters do in many settings, as its table (root, strace; ten minutes): make scale-check SCALE="-for 5s"
+	$(GO) run ./internal/scale/run check -taskrt bin/taskrt $(SCALE)
 
 meter-bench: ## what metering costs guests in C, Rust and Go: make meter-bench BENCHTIME=2s
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./runtime/meter

@@ -280,6 +280,8 @@ var arrows = map[string][]string{
 	"runtime/redact":                            {},
 	"plugins/sdk/go/spans":                      {"abi", "plugins/sdk/go"},
 	"api/client/internal/socket":                {"api/stream"},
+	"internal/scale":                            {},
+	"internal/scale/run":                        {"api", "api/client", "internal/bench", "internal/leash", "internal/scale", "internal/trio"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
