@@ -87,6 +87,10 @@ func TestDevSecure(t *testing.T) {
 	if out := run(0, again+" && taskrt get kept"); !strings.Contains(out, "SUCCESS") {
 		t.Errorf("after a restart: %s", out)
 	}
+	streamsOverTLS(t, d.url, strings.TrimPrefix(strings.Fields(again)[2], "TASKRT_CA="), func(code int, line string) string {
+		t.Helper()
+		return run(code, again+" && "+line)
+	})
 	d.stop()
 
 	quoted := `"` + dir + `"`

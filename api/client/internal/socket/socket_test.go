@@ -229,18 +229,18 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestEnds: what a node that stops has not answered goes by HTTP; what was under way when a connection broke may have been done. The next
+// TestEnds: what a node that stops, or that closes the stream of a token that has ended, has not answered goes by HTTP; what was under way when a connection broke may have been done. The next
 // handshake comes a second later.
 func TestEnds(t *testing.T) {
-	for _, stops := range []bool{true, false} {
+	for _, code := range []websocket.StatusCode{websocket.StatusGoingAway, stream.TokenEnded, 0} {
 		inBubble(t, func(t *testing.T, far *far) {
 			n := far.node(true)
 			defer n.Close()
 			got, ws, _ := far.first(t.Context(), n)
 			want := socket.ErrLost
-			if stops {
+			if code != 0 {
 				want = socket.ErrNone
-				_ = ws.Close(websocket.StatusGoingAway, "this node is stopping")
+				_ = ws.Close(code, "go elsewhere")
 			} else {
 				_ = ws.CloseNow()
 			}
