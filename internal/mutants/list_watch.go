@@ -51,9 +51,9 @@ var watchMutants = []mutant{
 		Pkg: "./node/watch", Run: "TestProgressIsThinnedOut$", Why: "a worker that lost its lease would still be heard (L3)"},
 
 	// On the wire.
-	{Name: "watch-reset-keeps-the-id", Dir: "api/server/stream", In: "writer.add", Old: "if next.Rev > 0 || next.Kind == api.EventReset {", New: "if next.Rev > 0 {",
+	{Name: "watch-reset-keeps-the-id", Dir: "api/server/stream", In: "writer.add", Old: "if next.Rev == 0 && next.Kind != api.EventReset {", New: "if next.Rev == 0 {",
 		Pkg: "./api/server", Run: "TestEventsOnTheWire$", Why: "who breaks off in the middle of a reset would go on without its rest (W3)"},
-	{Name: "watch-no-deadline", Dir: "api/server/stream", In: "writer.flush", Old: "SetWriteDeadline(time.Now().Add(writeTimeout))", New: "SetWriteDeadline(time.Time{})",
+	{Name: "watch-no-deadline", Dir: "api/server/stream", In: "text.flush", Old: "SetWriteDeadline(time.Now().Add(writeTimeout))", New: "SetWriteDeadline(time.Time{})",
 		Pkg: "./api/server", Run: "TestAReaderThatStopsIsCutOff$", Why: "readers that stop would hold a goroutine and a buffer for ever (W3)"},
 	{Name: "watch-client-forgets-the-reset", Dir: "api/client/internal/events", In: "Stream.read", Old: "if hasID { s.from", New: "if hasID && e.Rev > 0 { s.from",
 		Pkg: "./api/server", Run: "TestClientGoesOnElsewhere$", Why: "a client that reconnects in the middle of a reset would miss tasks (W3)"},
