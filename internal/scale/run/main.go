@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -76,7 +77,7 @@ type runner struct {
 	serial [2]float64
 }
 
-// each measures the loads of a setting, and tells of each.
+// each measures the loads of a setting, and tells of each. A load that fails keeps no other one from being measured.
 func (r *runner) each(ctx context.Context, s setting, tell func(m *measured) error) error {
 	if !strings.Contains(s.name, r.only) {
 		return nil
@@ -89,6 +90,7 @@ func (r *runner) each(ctx context.Context, s setting, tell func(m *measured) err
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
+	var errs []error
 	for _, w := range s.loads {
 		write, err := l.writeTime()
 		if err != nil {
@@ -96,7 +98,8 @@ func (r *runner) each(ctx context.Context, s setting, tell func(m *measured) err
 		}
 		m, err := l.load(ctx, w, r.length)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
+			continue
 		}
 		m.Setting, m.Write = s.name, write
 		fmt.Fprintf(r.stderr, "%s: %s: %.0f/s, p50 %v, write %v, CPU %s, groups a task %.4f, sent %.0f, stored %.0f, free cores %s\n",
@@ -105,7 +108,7 @@ func (r *runner) each(ctx context.Context, s setting, tell func(m *measured) err
 			return err
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // check prints what was predicted beside what was measured, as a table for docs/scale.md.
@@ -117,19 +120,20 @@ func (r *runner) check(ctx context.Context, stdout io.Writer) error {
 	fmt.Fprintf(stdout, "Measured on %s, %d CPUs; costs of %s.\n\n", time.Now().UTC().Format("2 January 2006"), runtime.NumCPU(), costs.Measured)
 	fmt.Fprintln(stdout, "| setting | load | free cores; durable write | predicted: a second; p50 | measured | off by | CPU of a task: predicted; measured | limit |")
 	fmt.Fprintln(stdout, "|---|---|---|---|---|---|---|---|")
+	var errs []error
 	for _, s := range checks() {
-		err := r.each(ctx, s, func(m *measured) error {
+		errs = append(errs, r.each(ctx, s, func(m *measured) error {
 			p, err := costs.Predict(s.cluster(m.Write, m.Free, r.speed), m.Work)
 			if err == nil {
 				compare(stdout, s, m, p)
 			}
 			return err
-		})
-		if err != nil {
-			return err
+		}))
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func compare(stdout io.Writer, s setting, m *measured, p scale.Prediction) {
