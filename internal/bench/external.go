@@ -128,7 +128,7 @@ func (b *bed) workers(ctx context.Context, n int, clients []*timed) (time.Durati
 
 // slots lets one program run n tasks at a time, until the time is over or all tasks are done.
 func (b *bed) slots(ctx context.Context, n int, clients []*timed) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.For)
+	within, cancel := context.WithTimeout(ctx, b.For)
 	defer cancel()
 	clients[0].calls.done = cancel
 	w, err := extworker.New(extworker.Config{
@@ -139,10 +139,7 @@ func (b *bed) slots(ctx context.Context, n int, clients []*timed) (time.Duration
 		return 0, err
 	}
 	begun := time.Now()
-	if err := w.Run(ctx); err != nil {
-		return 0, err
-	}
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+	if err := errors.Join(w.Run(within), context.Cause(ctx)); err != nil {
 		return 0, err
 	}
 	return time.Since(begun), nil
