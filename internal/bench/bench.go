@@ -177,7 +177,7 @@ func open(ctx context.Context, preset string, c Config) (*bed, error) {
 		Preset: preset, Version: c.Version, Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(),
 		Started: time.Now().UTC().Truncate(time.Second), Payload: c.Payload, Runs: c.Runs,
 	}}
-	b.params = text(c.Payload)
+	b.params = Text(c.Payload)
 	var err error
 	b.namespace, b.behavior = api.DefaultNamespace, behavior
 	if len(c.URLs) == 0 {
@@ -193,8 +193,8 @@ func open(ctx context.Context, preset string, c Config) (*bed, error) {
 	return b, nil
 }
 
-// text is a JSON string of size bytes, its quotes included.
-func text(size int) json.RawMessage {
+// Text is a JSON string of size bytes, its quotes included.
+func Text(size int) json.RawMessage {
 	raw := make([]byte, max(size, 2))
 	for i := range raw {
 		raw[i] = byte('a' + i%26)

@@ -60,7 +60,7 @@ func TestMedian(t *testing.T) {
 // TestLoop: what counts is what begins after the warm-up and ends before the end.
 func TestLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := Loop{Callers: 4, Warmup: time.Second, Length: 10 * time.Second, Call: func(ctx context.Context, _ int) error { return pause(ctx, 100*time.Millisecond) }}
+		l := Loop{Callers: 4, Warmup: time.Second, Length: 10 * time.Second, Call: func(ctx context.Context, _ int) error { return Pause(ctx, 100*time.Millisecond) }}
 		begun := time.Now()
 		m, err := l.Run(t.Context())
 		if err != nil || m.Calls != 400 || m.All < 440 || m.All > 448 || m.Rate() != 40 || m.Times.TotalCount() != 400 {
@@ -73,13 +73,13 @@ func TestLoop(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		var calls atomic.Int64
-		l = Loop{Callers: 4, Limit: 10, Call: func(ctx context.Context, _ int) error { calls.Add(1); return pause(ctx, time.Second) }}
+		l = Loop{Callers: 4, Limit: 10, Call: func(ctx context.Context, _ int) error { calls.Add(1); return Pause(ctx, time.Second) }}
 		if m, err := l.Run(t.Context()); err != nil || calls.Load() != 10 || m.Calls != 10 || m.Took != 3*time.Second {
 			t.Errorf("%d calls: %+v, %v", calls.Load(), m, err)
 		}
 		bad := errors.New("bad")
 		l = Loop{Callers: 4, Length: time.Hour, Call: func(ctx context.Context, caller int) error {
-			if err := pause(ctx, time.Second); caller < 3 || err != nil {
+			if err := Pause(ctx, time.Second); caller < 3 || err != nil {
 				return err
 			}
 			return bad
@@ -87,7 +87,7 @@ func TestLoop(t *testing.T) {
 		if _, err := l.Run(t.Context()); !errors.Is(err, bad) {
 			t.Errorf("an error of a call: %v", err)
 		}
-		l = Loop{Callers: 1, Length: time.Second, Call: func(ctx context.Context, _ int) error { return pause(ctx, time.Minute) }}
+		l = Loop{Callers: 1, Length: time.Second, Call: func(ctx context.Context, _ int) error { return Pause(ctx, time.Minute) }}
 		if _, err := l.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "longer") {
 			t.Errorf("nothing counted: %v", err)
 		}
@@ -109,7 +109,7 @@ func TestSample(t *testing.T) {
 func TestText(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{2, 3, 256} {
-		if p := text(n); len(p) != n || !json.Valid(p) {
+		if p := Text(n); len(p) != n || !json.Valid(p) {
 			t.Errorf("%d: %s", n, p)
 		}
 	}

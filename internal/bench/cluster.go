@@ -119,7 +119,7 @@ func (c *cluster) readyNode(ctx context.Context, n *trio.Node) error {
 	}
 	defer client.Close()
 	for client.Ready(ctx) != nil {
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := Pause(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -134,8 +134,8 @@ func (c *cluster) stop() error {
 	return os.RemoveAll(c.dir)
 }
 
-// pause waits, or returns why ctx ended.
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits, or returns why ctx ended.
+func Pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -55,7 +55,7 @@ func (b *bed) failover(ctx context.Context, end func(*trio.Node)) ([]value, erro
 			for ctx.Err() == nil {
 				begun := time.Now()
 				if _, err := b.result(ctx, clients[caller%len(clients)]); err != nil {
-					_ = pause(ctx, 5*time.Millisecond) // refused, or not known: there is no leader
+					_ = Pause(ctx, 5*time.Millisecond) // refused, or not known: there is no leader
 					continue
 				}
 				mu.Lock()
@@ -69,7 +69,7 @@ func (b *bed) failover(ctx context.Context, end func(*trio.Node)) ([]value, erro
 	}
 	defer wg.Wait()
 	defer cancel()
-	if err := pause(ctx, b.Warmup+500*time.Millisecond); err != nil {
+	if err := Pause(ctx, b.Warmup+500*time.Millisecond); err != nil {
 		return nil, err
 	}
 	leader, err := b.leader(ctx)
@@ -106,7 +106,7 @@ func (b *bed) leader(ctx context.Context) (*trio.Node, error) {
 		if err == nil && state.Leader != "" {
 			return b.cluster.Find(state.Leader)
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := Pause(ctx, 20*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}

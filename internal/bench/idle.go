@@ -17,7 +17,7 @@ func idlePreset(ctx context.Context, b *bed) error {
 		return err
 	}
 	return b.runs(ctx, "nothing to do", func(ctx context.Context) ([]value, error) {
-		if err := pause(ctx, b.Warmup); err != nil {
+		if err := Pause(ctx, b.Warmup); err != nil {
 			return nil, err
 		}
 		leader, err := b.leader(ctx)
@@ -28,7 +28,7 @@ func idlePreset(ctx context.Context, b *bed) error {
 		if err != nil {
 			return nil, err
 		}
-		if err := pause(ctx, b.For); err != nil {
+		if err := Pause(ctx, b.For); err != nil {
 			return nil, err
 		}
 		after, err := b.nodesNow(ctx, leader)

@@ -54,7 +54,7 @@ func (b *bed) openLoop(ctx context.Context, rate float64) ([]value, error) {
 	begin, slots := time.Now().Add(every), make(chan struct{}, most)
 	for i := range count {
 		due := begin.Add(time.Duration(i) * every)
-		if err := pause(ctx, time.Until(due)); err != nil {
+		if err := Pause(ctx, time.Until(due)); err != nil {
 			break
 		}
 		slots <- struct{}{}

@@ -30,7 +30,7 @@ func memoryPreset(ctx context.Context, b *bed) error {
 		if err := b.fill(ctx, b.Tasks); err != nil {
 			return nil, err
 		}
-		if err := pause(ctx, settle); err != nil {
+		if err := Pause(ctx, settle); err != nil {
 			return nil, err
 		}
 		after, err := b.anonymous()

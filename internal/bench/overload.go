@@ -155,7 +155,7 @@ func (f *flood) closed(ctx context.Context, callers int) ([]value, error) {
 		refused, err := f.send(ctx, caller)
 		t.add(time.Since(begun), refused, err)
 		if refused {
-			return pause(ctx, 50*time.Millisecond)
+			return Pause(ctx, 50*time.Millisecond)
 		}
 		return err
 	}}
@@ -188,7 +188,7 @@ func (f *flood) open(ctx context.Context, rate float64) ([]value, error) {
 		if next.Sub(begun) >= f.For || time.Since(begun) >= f.For {
 			break
 		}
-		if wait := time.Until(next); wait > 0 && pause(ctx, wait) != nil {
+		if wait := time.Until(next); wait > 0 && Pause(ctx, wait) != nil {
 			break
 		}
 		select {
@@ -221,7 +221,7 @@ func (b *bed) watchMemory(ctx context.Context) func() []value {
 					most = max(most, n)
 				}
 			}
-			_ = pause(ctx, 100*time.Millisecond) // or ctx ends
+			_ = Pause(ctx, 100*time.Millisecond) // or ctx ends
 		}
 	}()
 	return func() []value {

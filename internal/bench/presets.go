@@ -209,7 +209,7 @@ func drainPreset(ctx context.Context, b *bed) error {
 				break
 			}
 			b.tell(fmt.Sprintf("%d tasks left", left))
-			if err := pause(ctx, 20*time.Millisecond); err != nil {
+			if err := Pause(ctx, 20*time.Millisecond); err != nil {
 				return nil, err
 			}
 		}

@@ -75,7 +75,7 @@ func (b *bed) scale(ctx context.Context) ([]value, error) {
 	}
 	left := before
 	for before-left < b.Drained {
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := Pause(ctx, 20*time.Millisecond); err != nil {
 			return nil, err
 		}
 		if left, err = b.queued(ctx); err != nil {
@@ -99,7 +99,7 @@ const restTime = time.Minute
 func (b *bed) rest(ctx context.Context) error {
 	for end := time.Now().Add(restTime); b.cluster != nil && time.Now().Before(end); {
 		cpu := b.cpuMeter()
-		if err := pause(ctx, time.Second); err != nil {
+		if err := Pause(ctx, time.Second); err != nil {
 			return err
 		}
 		if cpu.PerTask(1) < 1e5 {

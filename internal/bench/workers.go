@@ -147,7 +147,7 @@ func (b *bed) startWorker(ctx context.Context, w *trio.Node) error {
 		if slices.ContainsFunc(list, func(k api.Worker) bool { return k.ID == w.ID }) {
 			return nil
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := Pause(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (b *bed) leased(ctx context.Context, id string, attempt uint64) (*api.Task,
 		if t.Lease != nil && uint64(t.Attempt) >= attempt {
 			return t, nil
 		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := Pause(ctx, 10*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/taskrt/taskrt/internal/bench"
 	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/internal/trio"
 )
@@ -105,7 +106,7 @@ func (s *servers) connect(ctx context.Context, url string) error {
 			s.conns, s.js = append(s.conns, conn), append(s.js, js)
 			return err
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
+		if err := bench.Pause(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -127,7 +128,7 @@ func (s *servers) makeStream(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if ended := pause(ctx, 100*time.Millisecond); ended != nil {
+		if ended := bench.Pause(ctx, 100*time.Millisecond); ended != nil {
 			return fmt.Errorf("%w: %w", ended, err)
 		}
 	}
@@ -150,16 +151,4 @@ func (s *servers) stop() error {
 		<-s.ended[i]
 	}
 	return os.RemoveAll(s.dir)
-}
-
-// pause waits, or returns why ctx ended.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

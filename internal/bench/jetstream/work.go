@@ -130,7 +130,7 @@ func (s *servers) drain(ctx context.Context, c settings, confirmed bool) (figure
 		if info.State.Msgs == 0 {
 			break
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := bench.Pause(ctx, 20*time.Millisecond); err != nil {
 			return figures{}, err
 		}
 	}
