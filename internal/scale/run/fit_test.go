@@ -71,7 +71,7 @@ func TestSettings(t *testing.T) {
 			}
 			followers += h.Followers
 		}
-		if leaders != 1 || followers != s.nodes-1 {
+		if leaders != 1 || followers != s.nodeCount-1 {
 			t.Errorf("%s: %+v", s.name, c.Hosts)
 		}
 		for _, w := range s.loads {

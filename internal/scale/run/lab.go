@@ -12,6 +12,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/internal/bench"
 	"github.com/taskrt/taskrt/internal/leash"
 	"github.com/taskrt/taskrt/internal/trio"
 )
@@ -33,8 +34,8 @@ type lab struct {
 	client  *client.Client
 }
 
-// open starts a cluster. The caller closes what it gets, also beside an error.
-func open(ctx context.Context, binary string, s setting) (*lab, error) {
+// open starts a cluster of the setting's binary. The caller closes what it gets, also beside an error.
+func open(ctx context.Context, s setting) (*lab, error) {
 	l := &lab{setting: s}
 	var err error
 	parent := ""
@@ -51,7 +52,7 @@ func open(ctx context.Context, binary string, s setting) (*lab, error) {
 		}
 	}
 	l.procs = &trio.Cluster{Binary: "env", Env: env}
-	if err = l.lay(binary); err != nil {
+	if err = l.lay(); err != nil {
 		return l, err
 	}
 	for _, n := range l.nodes {
@@ -69,20 +70,20 @@ func open(ctx context.Context, binary string, s setting) (*lab, error) {
 }
 
 // lay chooses addresses, and makes the command line of each node.
-func (l *lab) lay(binary string) error {
-	addrs, err := trio.FreeAddresses(2 * l.nodeCount())
+func (l *lab) lay() error {
+	addrs, err := trio.FreeAddresses(2 * l.nodeCount)
 	if err != nil {
 		return err
 	}
 	if l.mbit > 0 {
-		if l.hosts, err = newHosts(l.nodeCount(), l.mbit); err != nil {
+		if l.hosts, err = newHosts(l.nodeCount, l.mbit); err != nil {
 			return err
 		}
-		for i := range l.nodeCount() {
-			addrs[i], addrs[l.nodeCount()+i] = l.hosts.addr(i, 7070), l.hosts.addr(i, 7170)
+		for i := range l.nodeCount {
+			addrs[i], addrs[l.nodeCount+i] = l.hosts.addr(i, 7070), l.hosts.addr(i, 7170)
 		}
 	}
-	https, rafts := addrs[:l.nodeCount()], addrs[l.nodeCount():]
+	https, rafts := addrs[:l.nodeCount], addrs[l.nodeCount:]
 	met := append([]string(nil), rafts...) // where others find them
 	if l.delay > 0 {
 		for i, addr := range rafts {
@@ -93,10 +94,10 @@ func (l *lab) lay(binary string) error {
 			l.proxies, met[i] = append(l.proxies, p), p.addr()
 		}
 	}
-	for i := range l.nodeCount() {
+	for i := range l.nodeCount {
 		id := fmt.Sprintf("n%d", i+1)
-		args := append(l.wrap(i), binary, "server", "--id", id, "--dir", filepath.Join(l.dir, id), "--http", https[i], "--raft", rafts[i],
-			"--raft-advertise", met[i], "--join", strings.Join(met, ","), "--bootstrap-expect", fmt.Sprint(l.nodeCount()),
+		args := append(l.wrap(i), l.binary, "server", "--id", id, "--dir", filepath.Join(l.dir, id), "--http", https[i], "--raft", rafts[i],
+			"--raft-advertise", met[i], "--join", strings.Join(met, ","), "--bootstrap-expect", fmt.Sprint(l.nodeCount),
 			"--maintenance-every", "0s", "--insecure")
 		if l.workerCount > 0 {
 			args = append(args, "--worker", "none")
@@ -136,7 +137,7 @@ func (l *lab) settle(ctx context.Context) error {
 			return err
 		}
 		for c.Ready(ctx) != nil {
-			if err := rest(ctx, 50*time.Millisecond); err != nil {
+			if err := bench.Pause(ctx, 50*time.Millisecond); err != nil {
 				return errors.Join(err, fmt.Errorf("%s: %s", n.ID, n.LastLines(3)))
 			}
 		}
@@ -199,7 +200,7 @@ func (l *lab) allWorkers(ctx context.Context) error {
 				return fmt.Errorf("the worker %s has ended: %s", w.ID, w.LastLines(2))
 			}
 		}
-		if err := rest(ctx, 200*time.Millisecond); err != nil {
+		if err := bench.Pause(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -284,16 +285,4 @@ func pin(cpus string, pids ...int) error {
 		}
 	}
 	return nil
-}
-
-// rest waits, or says why ctx ended.
-func rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -85,7 +85,7 @@ func (r *runner) each(ctx context.Context, s setting, tell func(m *measured) err
 	s.binary = r.binary
 	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Minute, fmt.Errorf("%s took longer than ten minutes", s.name))
 	defer cancel()
-	l, err := open(ctx, r.binary, s)
+	l, err := open(ctx, s)
 	defer func() { _ = l.close() }()
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
@@ -196,7 +196,7 @@ func (r *runner) fit(k *scale.Costs, list []*measured) error {
 	k.Stream.Serial, k.HTTP.Serial, k.E2E.Serial, k.Drain.Serial = r.serial[0], r.serial[0], r.serial[0]+r.serial[1], r.serial[1]
 	for _, m := range list {
 		if m.Sent == 0 {
-			s := setting{nodes: m.Nodes}
+			s := setting{nodeCount: m.Nodes}
 			k.Rows = append(k.Rows, scale.Row{Cluster: s.cluster(m.Write, m.Free, 1), Work: m.Work, Rate: round(m.Rate), P50: m.P50, CPU: round(m.total())})
 		}
 	}
@@ -220,7 +220,7 @@ func shared(k *scale.Costs, list []*measured) error {
 			if m.Work.Callers != 1 {
 				continue
 			}
-			s := setting{nodes: m.Nodes}
+			s := setting{nodeCount: m.Nodes}
 			p, err := k.Predict(s.cluster(m.Write, m.Free, 1), m.Work)
 			if err != nil {
 				return err

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
@@ -42,7 +41,7 @@ type measured struct {
 
 // load asks for w, and measures.
 func (l *lab) load(ctx context.Context, w scale.Work, length time.Duration) (*measured, error) {
-	raw := params256(w.Params)
+	raw := bench.Text(w.Params)
 	if err := l.prepare(ctx, w, raw); err != nil {
 		return nil, err
 	}
@@ -50,7 +49,7 @@ func (l *lab) load(ctx context.Context, w scale.Work, length time.Duration) (*me
 	if err != nil {
 		return nil, err
 	}
-	m := &measured{Work: w, Nodes: l.nodeCount()}
+	m := &measured{Work: w, Nodes: l.nodeCount}
 	if w.Kind == scale.Drain {
 		err = l.drain(ctx, m)
 	} else {
@@ -161,8 +160,6 @@ func (l *lab) fill(ctx context.Context, n int, raw json.RawMessage) error {
 		return err
 	}
 	const size = 500
-	var left atomic.Int64
-	left.Store(int64(n))
 	loop := bench.Loop{Callers: 4, Limit: int64(n / size), Call: func(ctx context.Context, _ int) error { return batch(ctx, l.client, size, raw) }}
 	_, err := loop.Run(ctx)
 	return err
@@ -178,7 +175,7 @@ func (l *lab) empty(ctx context.Context) error {
 		if err != nil || s.Due+s.Running+s.Delayed+s.Retrying == 0 {
 			return err
 		}
-		if err := rest(ctx, 20*time.Millisecond); err != nil {
+		if err := bench.Pause(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -306,16 +303,6 @@ func busyCPUs(cpus string) (time.Duration, error) {
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
-// params256 is a JSON string of so many bytes.
-func params256(size int) json.RawMessage {
-	raw := make([]byte, size)
-	for i := range raw {
-		raw[i] = byte('a' + i%26)
-	}
-	raw[0], raw[size-1] = '"', '"'
-	return raw
-}
-
 // writeTime is what a durable write takes when as many logs as there are nodes are written at once: two syncs, as the default format has.
 func (l *lab) writeTime() (time.Duration, error) {
 	const times = 60
@@ -323,10 +310,12 @@ func (l *lab) writeTime() (time.Duration, error) {
 	var all []time.Duration
 	var errs []error
 	var wg sync.WaitGroup
-	for i := range l.nodeCount() {
+	for i := range l.nodeCount {
 		wg.Go(func() {
 			f, err := os.Create(filepath.Join(l.dir, fmt.Sprintf("probe%d", i)))
 			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
 				errs = append(errs, err)
 				return
 			}

@@ -23,7 +23,7 @@ const echo = "testdata/wasm/echo.wasm"
 type setting struct {
 	name string
 
-	nodes       int           // default 3
+	nodeCount   int
 	memory      bool          // logs are in memory
 	sync        time.Duration // each sync takes longer by that
 	delay       time.Duration // what one node sends to another arrives later by that
@@ -39,8 +39,6 @@ type setting struct {
 
 // pinned says on which CPUs a role runs.
 type pinned struct{ role, cpus string }
-
-func (s *setting) nodeCount() int { return max(s.nodes, 0) }
 
 func submit(callers int) scale.Work {
 	return scale.Work{Kind: scale.Submit, Callers: callers, Params: 256}
@@ -61,10 +59,10 @@ func params(bytes int, w scale.Work) scale.Work { w.Params = bytes; return w }
 // calibration is what costs are taken from. Each setting is a new cluster: what was submitted before would be in its snapshots.
 func calibration() []setting {
 	three := func(name string, loads ...scale.Work) setting {
-		return setting{name: name, nodes: 3, tasks: 20_000, loads: loads}
+		return setting{name: name, nodeCount: 3, tasks: 20_000, loads: loads}
 	}
 	five := func(name string, loads ...scale.Work) setting {
-		return setting{name: name, nodes: 5, tasks: 20_000, loads: loads}
+		return setting{name: name, nodeCount: 5, tasks: 20_000, loads: loads}
 	}
 	return []setting{
 		three("submits", submit(1), submit(4), submit(16), submit(64)),
@@ -86,7 +84,7 @@ func calibration() []setting {
 		five("5 nodes, by HTTP", byHTTP(submit(16)), byHTTP(submit(64))),
 		five("5 nodes, runs", run(16), run(100)),
 		five("5 nodes, drain", drain),
-		{name: "bytes on the wire", nodes: 3, mbit: 1000, tasks: 20_000, loads: []scale.Work{submit(64), byHTTP(submit(64)), run(100), drain}},
+		{name: "bytes on the wire", nodeCount: 3, mbit: 1000, tasks: 20_000, loads: []scale.Work{submit(64), byHTTP(submit(64)), run(100), drain}},
 	}
 }
 
@@ -96,23 +94,23 @@ func checks() []setting {
 		return []pinned{{leader, cpus}, {follower, cpus}, {guests, cpus}, {callers, cpus}}
 	}
 	return []setting{
-		{name: "3 nodes, all on two cores", nodes: 3, tasks: 40_000, loads: []scale.Work{
+		{name: "3 nodes, all on two cores", nodeCount: 3, tasks: 40_000, loads: []scale.Work{
 			submit(1), submit(16), submit(256), byHTTP(submit(256)), bulk(4, 1000), run(1), run(100), drain,
 		}},
-		{name: "all on one core", nodes: 3, pins: all("0"), tasks: 20_000, loads: []scale.Work{submit(1), submit(16), submit(256), run(100), drain}},
-		{name: "the leader on a core of its own, all else on another", nodes: 3, pins: []pinned{{leader, "0"}, {follower, "1"}, {guests, "1"}, {callers, "1"}}, loads: []scale.Work{
+		{name: "all on one core", nodeCount: 3, pins: all("0"), tasks: 20_000, loads: []scale.Work{submit(1), submit(16), submit(256), run(100), drain}},
+		{name: "the leader on a core of its own, all else on another", nodeCount: 3, pins: []pinned{{leader, "0"}, {follower, "1"}, {guests, "1"}, {callers, "1"}}, loads: []scale.Work{
 			submit(16), submit(256), bulk(4, 1000), run(100),
 		}},
-		{name: "logs in memory", nodes: 3, memory: true, tasks: 40_000, loads: []scale.Work{submit(1), submit(16), submit(256), drain}},
-		{name: "each sync 5 ms longer", nodes: 3, sync: 5 * time.Millisecond, tasks: 40_000, loads: []scale.Work{submit(1), submit(16), submit(256), run(100), drain}},
-		{name: "round trips of 10 ms between nodes", nodes: 3, delay: 5 * time.Millisecond, tasks: 40_000, loads: []scale.Work{submit(1), submit(16), submit(256), run(100), drain}},
-		{name: "round trips of 50 ms", nodes: 3, delay: 25 * time.Millisecond, loads: []scale.Work{submit(16), submit(256), run(100)}},
-		{name: "nodes send 20 Mbit/s", nodes: 3, mbit: 20, tasks: 20_000, loads: []scale.Work{submit(256), params(4096, submit(256)), drain}},
-		{name: "5 nodes, all on two cores", nodes: 5, tasks: 40_000, loads: []scale.Work{submit(1), submit(16), submit(256), bulk(4, 1000), run(100), drain}},
-		{name: "1 worker of 4 slots", nodes: 3, workerCount: 1, slots: 4, tasks: 20_000, loads: []scale.Work{drain}},
-		{name: "10 workers", nodes: 3, workerCount: 10, slots: 4, tasks: 20_000, loads: []scale.Work{run(100), drain}},
-		{name: "50 workers", nodes: 3, workerCount: 50, slots: 4, tasks: 20_000, loads: []scale.Work{run(100), drain}},
-		{name: "200 workers", nodes: 3, workerCount: 200, slots: 4, tasks: 20_000, loads: []scale.Work{run(100), drain}},
+		{name: "logs in memory", nodeCount: 3, memory: true, tasks: 40_000, loads: []scale.Work{submit(1), submit(16), submit(256), drain}},
+		{name: "each sync 5 ms longer", nodeCount: 3, sync: 5 * time.Millisecond, tasks: 40_000, loads: []scale.Work{submit(1), submit(16), submit(256), run(100), drain}},
+		{name: "round trips of 10 ms between nodes", nodeCount: 3, delay: 5 * time.Millisecond, tasks: 40_000, loads: []scale.Work{submit(1), submit(16), submit(256), run(100), drain}},
+		{name: "round trips of 50 ms", nodeCount: 3, delay: 25 * time.Millisecond, loads: []scale.Work{submit(16), submit(256), run(100)}},
+		{name: "nodes send 20 Mbit/s", nodeCount: 3, mbit: 20, tasks: 20_000, loads: []scale.Work{submit(256), params(4096, submit(256)), drain}},
+		{name: "5 nodes, all on two cores", nodeCount: 5, tasks: 40_000, loads: []scale.Work{submit(1), submit(16), submit(256), bulk(4, 1000), run(100), drain}},
+		{name: "1 worker of 4 slots", nodeCount: 3, workerCount: 1, slots: 4, tasks: 20_000, loads: []scale.Work{drain}},
+		{name: "10 workers", nodeCount: 3, workerCount: 10, slots: 4, tasks: 20_000, loads: []scale.Work{run(100), drain}},
+		{name: "50 workers", nodeCount: 3, workerCount: 50, slots: 4, tasks: 20_000, loads: []scale.Work{run(100), drain}},
+		{name: "200 workers", nodeCount: 3, workerCount: 200, slots: 4, tasks: 20_000, loads: []scale.Work{run(100), drain}},
 	}
 }
 
@@ -130,7 +128,7 @@ func everyCPU() string { return fmt.Sprintf("0-%d", runtime.NumCPU()-1) }
 
 // cluster is the model's view of a setting.
 func (s *setting) cluster(write time.Duration, free map[string]float64, speed float64) scale.Cluster {
-	c := scale.Cluster{Nodes: s.nodeCount(), Write: write, RTT: 2 * s.delay, Mbit: s.mbit, Workers: s.nodeCount(), Slots: 4 * runtime.NumCPU(), Speed: speed}
+	c := scale.Cluster{Nodes: s.nodeCount, Write: write, RTT: 2 * s.delay, Mbit: s.mbit, Workers: s.nodeCount, Slots: 4 * runtime.NumCPU(), Speed: speed}
 	if s.workerCount > 0 {
 		c.Workers = s.workerCount
 	}
@@ -148,7 +146,7 @@ func (s *setting) cluster(write time.Duration, free map[string]float64, speed fl
 		return hosts[cpus]
 	}
 	host(leader).Leader = true
-	host(follower).Followers = s.nodeCount() - 1
+	host(follower).Followers = s.nodeCount - 1
 	host(callers).Callers = 1
 	host(guests).Guests = 1
 	for _, cpus := range order {
