@@ -144,6 +144,7 @@ func byPath(table []route) map[string]map[string]*route {
 	paths := map[string]map[string]*route{}
 	for i := range table {
 		r := &table[i]
+		r.carried = r.onStream()
 		if paths[r.path] == nil {
 			paths[r.path] = map[string]*route{}
 		}
@@ -168,7 +169,7 @@ func (h *handler) methods(byMethod map[string]*route) http.Handler {
 			h.problem(w, r, api.NewError(api.CodeMethodNotAllowed, "%.20s is not possible here; use %s", r.Method, strings.Join(allow, " or ")))
 			return
 		}
-		if err := socket.Check(r, found.forms); err != nil {
+		if err := socket.Check(r, found.carried); err != nil {
 			h.problem(w, r, err)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/server/socket"
 	"github.com/taskrt/taskrt/task/access"
 )
 
@@ -28,6 +29,8 @@ type route struct {
 	spaceInBody  bool // the body may name the namespace, instead of the query
 	traced       bool // what it makes due keeps the trace context of the request (SPEC U2)
 	serve        action
+
+	carried socket.Carried // by a stream: byPath fills it in
 }
 
 // in asks for one of the roles in the namespace of the query, or of the path below /v1/namespaces. What a route finds in the

@@ -25,18 +25,18 @@ func serveStream(h *handler, w http.ResponseWriter, r *request) error {
 	})
 }
 
-// forms reports whether the body and an answer of a route are JSON, and whether an answer is events.
-func (to *route) forms() (plain, events bool) {
+// onStream returns what of a route a stream can carry: nothing if its body or an answer is neither JSON nor events.
+func (to *route) onStream() (can socket.Carried) {
 	all := to.body
 	for _, a := range to.answers {
-		plain = plain || a.body == nil && a.status != http.StatusSwitchingProtocols
+		can.JSON = can.JSON || a.body == nil && a.status != http.StatusSwitchingProtocols
 		all = append(all[:len(all):len(all)], a.body...)
 	}
 	for _, m := range all {
 		if m.name != codec.JSONMedia && m.name != codec.EventMedia {
-			return false, false
+			return socket.Carried{}
 		}
-		plain, events = plain || m.name == codec.JSONMedia, events || m.name == codec.EventMedia
+		can.JSON, can.Events = can.JSON || m.name == codec.JSONMedia, can.Events || m.name == codec.EventMedia
 	}
-	return plain, events
+	return can
 }

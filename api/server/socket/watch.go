@@ -8,19 +8,23 @@ import (
 	"github.com/taskrt/taskrt/api/stream"
 )
 
-// Check refuses a request over a stream that a stream cannot carry. forms says whether a route's body and an answer are JSON, and whether an answer is
-// events.
-func Check(r *http.Request, forms func() (plain, events bool)) error {
+// Carried is what of a route a stream can carry.
+type Carried struct {
+	JSON   bool // its body, and an answer
+	Events bool // an answer
+}
+
+// Check refuses a request over a stream that a stream cannot carry.
+func Check(r *http.Request, route Carried) error {
 	if !Over(r.Context()) {
 		return nil
 	}
-	plain, events := forms()
 	switch watch := codec.TakesEvents(r.Header.Values("Accept")); {
-	case watch && !events:
+	case watch && !route.Events:
 		return api.FieldError(api.CodeBadRequest, "watch", "%s %.200s has no events", r.Method, r.URL.Path)
-	case !watch && !plain && events:
+	case !watch && !route.JSON && route.Events:
 		return api.FieldError(api.CodeBadRequest, "watch", "%s %.200s answers with events: say watch", r.Method, r.URL.Path)
-	case !watch && !plain:
+	case !watch && !route.JSON:
 		return api.NewError(api.CodeBadRequest, "%s %.200s is not possible over a stream; use HTTP", r.Method, r.URL.Path)
 	}
 	return nil
