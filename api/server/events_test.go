@@ -237,6 +237,18 @@ func TestEventsRequestsThatAreRefused(t *testing.T) {
 	})
 }
 
+// cutOff feeds events with the data to readers that take nothing until none is left, and returns how many were taken for them.
+func (s *source) cutOff(data []byte) (taken int) {
+	for s.streams() > 0 {
+		select {
+		case s.feed <- api.Event{Kind: "task", Rev: 1, Data: data}:
+			taken++
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return taken
+}
+
 // TestAReaderThatStopsIsCutOff: a client that takes nothing for 30 s is cut off. Until then it costs a bounded buffer.
 func TestAReaderThatStopsIsCutOff(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -245,15 +257,8 @@ func TestAReaderThatStopsIsCutOff(t *testing.T) {
 		defer stop()
 		c, _, _ := b.get("n1", "", "A: b") // the test never reads from it
 		defer c.Close()
-		began, taken := time.Now(), 0
-		big := api.Event{Kind: "task", Rev: 1, Data: bytes.Repeat([]byte("x"), 10<<10)}
-		for s.streams() > 0 {
-			select {
-			case s.feed <- big:
-				taken++
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
+		began := time.Now()
+		taken := s.cutOff(bytes.Repeat([]byte("x"), 10<<10))
 		if d := time.Since(began); d < 29*time.Second || d > 35*time.Second {
 			t.Errorf("cut off after %v", d)
 		}
