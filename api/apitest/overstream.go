@@ -99,7 +99,12 @@ func (s *Stream) read() {
 				s.t.Errorf("nobody asked for %d", a.N)
 				continue
 			}
-			if a.More {
+			switch {
+			case !a.More:
+			case c.parts == nil:
+				s.t.Errorf("%d is no watch, and got a part of an answer", a.N)
+				continue
+			default:
 				c.parts <- a
 				continue
 			}
