@@ -4,13 +4,15 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/server/socket"
 )
 
-// accept is POST /v1/behaviors/{name}/accept (SPEC J2). If the answer cannot be written, its tasks are given back. A wait ends
-// when the client hangs up or the server stops.
+// accept is POST /v1/behaviors/{name}/accept (SPEC J2). If the answer cannot be written, its tasks are given back, and so are
+// those of an accept over a stream that is cancelled, however late. A wait ends when the client hangs up or the server stops.
 func (h *handler) accept(w http.ResponseWriter, r *request) error {
 	q := r.query
 	var req api.AcceptRequest
@@ -34,10 +36,14 @@ func (h *handler) accept(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	delivered := false
+	delivered, undo := false, func() {}
+	if reply.Undelivered != nil {
+		undo = sync.OnceFunc(reply.Undelivered)
+		socket.IfUnwanted(r.Context(), undo)
+	}
 	defer func() {
-		if !delivered && reply.Undelivered != nil {
-			reply.Undelivered()
+		if !delivered {
+			undo()
 		}
 	}()
 	// This looks before the answer is written, not afterwards: a client that has the answer may hang up at once.

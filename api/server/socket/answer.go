@@ -131,7 +131,7 @@ func templateOf(r *http.Request) *http.Request {
 	return t
 }
 
-type overStream struct{}
+type overStream struct{} // the request's answer
 
 // Over reports whether a request came over a stream. Its answer must be JSON, and whole.
 func Over(ctx context.Context) bool { return ctx.Value(overStream{}) != nil }
@@ -150,7 +150,7 @@ func (c *conn) request(ctx context.Context, q *stream.Request) (*http.Request, e
 	if err != nil || !strings.HasPrefix(q.Path, "/v1/") {
 		return nil, api.FieldError(api.CodeInvalidField, "path", "must be a path below /v1/, with its query")
 	}
-	r := c.template.WithContext(context.WithValue(ctx, overStream{}, true))
+	r := c.template.WithContext(ctx)
 	r.Method, r.URL, r.RequestURI, r.ContentLength = q.Method, u, q.Path, int64(len(q.Body))
 	r.Header = make(http.Header, len(c.template.Header)+4)
 	for name, v := range c.template.Header {

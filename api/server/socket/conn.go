@@ -46,10 +46,11 @@ type conn struct {
 	underWay int                           // requests whose answers have not been written
 	running  map[uint64]context.CancelFunc // those that have no answer, by their numbers
 	ready    []*answer                     // to be written
-	turns    int                           // how often something of a message has come
-	away     bool                          // the reader is not waiting for a message
-	refusal  error                         // of new requests; nil: there is none
-	closed   bool                          // nothing is begun any more
+	unwanted unwanted
+	turns    int   // how often something of a message has come
+	away     bool  // the reader is not waiting for a message
+	refusal  error // of new requests; nil: there is none
+	closed   bool  // nothing is begun any more
 }
 
 func newConn(r *http.Request, ws *websocket.Conn, form stream.Form, config Config, group *Group) *conn {
@@ -151,6 +152,7 @@ func (c *conn) begin(q *stream.Request) error {
 		return closing{websocket.StatusPolicyViolation, "a request with this number is under way"}
 	}
 	c.running[q.N] = cancel
+	c.unwanted.take(q.N) // whoever uses a number again has had the former answer
 	c.count(1)
 	next := pending{ctx, q, c.refusal}
 	select {
@@ -184,16 +186,20 @@ func (c *conn) rest() {
 	}
 }
 
-// giveUp ends a request that nobody waits for any more. It gets its answer all the same: the request may have been done.
+// giveUp ends a request that nobody waits for any more. It gets its answer all the same: the request may have been done. What can be undone of a
+// request whose answer is on its way is undone.
 func (c *conn) giveUp(q *stream.Request) error {
 	if q.Method != "" || q.Path != "" || q.Body != nil || q.Key != "" || q.Prefer != "" || q.Trace != "" || q.State != "" || q.Watch || q.After != nil {
 		return closing{websocket.StatusPolicyViolation, "a request with cancel says nothing else but its number"}
 	}
 	c.mu.Lock()
-	cancel := c.running[q.N]
+	cancel, undo := c.running[q.N], c.unwanted.take(q.N)
 	c.mu.Unlock()
 	if cancel != nil { // else its answer is on its way
 		cancel()
+	}
+	if undo != nil {
+		undo()
 	}
 	return nil
 }
@@ -202,7 +208,7 @@ func (c *conn) giveUp(q *stream.Request) error {
 func (c *conn) answer(ctx context.Context, q *stream.Request, refusal error) {
 	a := &answer{conn: c, n: q.N, ctx: ctx, header: http.Header{}}
 	defer a.finish()
-	r, err := c.request(ctx, q)
+	r, err := c.request(context.WithValue(ctx, overStream{}, a), q)
 	if err == nil {
 		err = refusal
 	}

@@ -225,6 +225,9 @@ func (c *conn) ping() {
 		case <-every.C:
 		}
 		c.rest()
+		c.mu.Lock()
+		c.unwanted.age()
+		c.mu.Unlock()
 		before, listening := c.heard()
 		if !listening {
 			continue
