@@ -199,6 +199,9 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
+// CacheFault returns why the code that was compiled last is not in the cache; nil: it is there.
+func (e *Engine) CacheFault() error { return e.cache.Fault() }
+
 // Drop forgets a module and its cached code. Attempts that run go on; a later Run of the same Module fails.
 func (e *Engine) Drop(digest string) {
 	e.mu.Lock()

@@ -56,16 +56,3 @@ func TestFence(t *testing.T) {
 	now++
 	late(true)
 }
-
-func TestRecentIsBounded(t *testing.T) {
-	var r recent
-	for token := range uint64(3 * recentTokens) {
-		r.add(token)
-	}
-	if len(r.set) != recentTokens || len(r.ring) != recentTokens {
-		t.Errorf("%d, %d", len(r.set), len(r.ring))
-	}
-	if !r.has(3*recentTokens-1) || !r.has(2*recentTokens) || r.has(2*recentTokens-1) {
-		t.Error("not the last ones")
-	}
-}

@@ -284,6 +284,17 @@ func (h *hub) lastReady() []string {
 	return list[len(list)-1]
 }
 
+// lastUnready returns what was said last of a module that is not ready.
+func (h *hub) lastUnready() (last stream.Unready) {
+	h.t.Helper()
+	list, _ := all(h, func(f stream.Frame) ([]stream.Unready, bool) { return f.Unready, f.Unready != nil })
+	if len(list) == 0 {
+		h.t.Fatal("nothing was said")
+	}
+	said := list[len(list)-1]
+	return said[len(said)-1]
+}
+
 // finish returns the only finish so far.
 func (h *hub) finish() *task.Finish {
 	h.t.Helper()

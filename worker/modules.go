@@ -13,6 +13,7 @@ import (
 
 	"github.com/taskrt/taskrt/internal/idle"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/making"
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
@@ -38,6 +39,8 @@ type modules struct {
 	names     []string // names of ready, sorted; replaced, never changed; nil: not made since the last change
 	loading   map[string]*load
 	preparing map[string]bool // a goroutine keeps trying
+
+	making making.Making // of those that are not ready
 }
 
 // load is one try; result and err are set when done is closed.
@@ -161,9 +164,25 @@ func (m *modules) run(l *load, mod stream.Module) {
 		m.ready[mod.Digest], m.names = l.guest, nil
 	}
 	m.mu.Unlock()
+	if l.err == nil {
+		m.making.Done(mod.Digest)
+	} else {
+		m.making.Fails(mod.Digest, l.err)
+	}
 	close(l.done)
-	if s := m.w.current(); s != nil && l.err == nil {
-		s.nudge() // Ready
+	m.nudge()
+}
+
+// enters notes a step on the way to a module that is ready.
+func (m *modules) enters(mod stream.Module, step stream.Step) {
+	m.making.Enters(mod.Digest, step)
+	m.nudge()
+}
+
+// nudge lets the session tell the leader which modules are ready, and how far the others are.
+func (m *modules) nudge() {
+	if s := m.w.current(); s != nil {
+		s.nudge()
 	}
 }
 
@@ -174,12 +193,14 @@ func (m *modules) load(ctx context.Context, mod stream.Module) (Guest, error) {
 	if guest, ok := m.w.cfg.Runner.Module(mod.Digest); ok {
 		return guest, nil
 	}
+	m.enters(mod, stream.Queued)
 	select {
 	case m.slots <- struct{}{}:
 		defer func() { <-m.slots }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	m.enters(mod, stream.Fetching)
 	wasm, err := m.w.cfg.Modules.Fetch(ctx, mod.Digest, mod.Size)
 	if err != nil {
 		return nil, fmt.Errorf("worker: fetch module %s: %w", mod.Digest, err)
@@ -187,5 +208,6 @@ func (m *modules) load(ctx context.Context, mod stream.Module) (Guest, error) {
 	if sum := sha256.Sum256(wasm); hex.EncodeToString(sum[:]) != mod.Digest {
 		return nil, fmt.Errorf("%w: asked for %s, got %x (%d bytes)", ErrDigest, mod.Digest, sum, len(wasm))
 	}
+	m.enters(mod, stream.Compiling)
 	return m.w.cfg.Runner.Load(ctx, mod.Digest, wasm)
 }

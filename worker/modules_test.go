@@ -3,6 +3,8 @@ package worker
 import (
 	"errors"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +59,46 @@ func TestModuleThatCannotBeHad(t *testing.T) {
 		b.at(5 * time.Second) // the worker goes on trying by itself
 		if !reflect.DeepEqual(b.lastReady(), []string{digest}) {
 			t.Errorf("ready %v", b.lastReady())
+		}
+	})
+}
+
+// TestMakingIsTold: the leader is told how far the worker is with a module that is not ready, why the last try failed, and that this is over;
+// also over another connection (SPEC Q4).
+func TestMakingIsTold(t *testing.T) {
+	inBubble(t, lasts(time.Second), func(b *bench) {
+		fetches, open := 0, make(chan struct{})
+		b.bmu.Lock()
+		b.fetch = func(string) ([]byte, error) {
+			if fetches++; fetches <= 2 {
+				return nil, errors.New("n2: connection refused\nn3: " + strings.Repeat("\xffx", 1000))
+			}
+			b.bmu.Unlock()
+			<-open
+			b.bmu.Lock()
+			return wasm, nil
+		}
+		b.bmu.Unlock()
+		b.send(prepare(digest))
+		b.at(100 * time.Millisecond)
+		u := b.lastUnready()
+		if u.Module != digest || u.Step != stream.Pausing || u.Failed != 1 || !u.Valid() || !strings.Contains(u.Error, ": n2: connection refused n3: ") {
+			t.Errorf("after a try: %+v", u)
+		}
+		b.at(5 * time.Second)
+		if u := b.lastUnready(); u.Step != stream.Fetching || u.Failed != 2 || u.For != 0 {
+			t.Errorf("while it is fetched: %+v", u)
+		}
+		b.cut()
+		b.heal()
+		b.at(9 * time.Second)
+		if u := b.lastUnready(); u.Step != stream.Fetching || u.Failed != 2 || u.For < 4000 {
+			t.Errorf("over another connection: %+v", u)
+		}
+		close(open)
+		b.at(10 * time.Second)
+		if u := b.lastUnready(); u != (stream.Unready{Module: digest}) || !slices.Equal(b.lastReady(), []string{digest}) {
+			t.Errorf("when it is ready: %+v", u)
 		}
 	})
 }

@@ -202,7 +202,7 @@ func (s *session) lastResortLocked(r *run, a stream.Ack) {
 func (s *session) forgetLocked(r *run) {
 	s.dropLocked(r)
 	delete(s.runs, r.token)
-	s.finished.add(r.token)
+	s.finished.Add(r.token)
 	s.announceLocked()
 }
 

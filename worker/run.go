@@ -84,7 +84,7 @@ func (s *session) assign(batch []stream.Assignment) {
 		}
 		lease := a.Task.Lease
 		s.acked = max(s.acked, lease.Seq)
-		if _, ok := s.runs[lease.Token]; ok || s.over || !alive || s.finished.has(lease.Token) {
+		if _, ok := s.runs[lease.Token]; ok || s.over || !alive || s.finished.Has(lease.Token) {
 			continue
 		}
 		like = s.beginLocked(a, like)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/taskrt/taskrt/worker/making"
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
@@ -86,6 +87,7 @@ type said struct {
 	credits stream.Credits
 	ready   []string
 	pace    toldPace
+	making  making.Told
 	bye     bool
 }
 
@@ -187,6 +189,9 @@ func (s *session) flush(conn *stream.Conn, told *said) error {
 	}
 	if len(ready) > 0 && !slices.Equal(ready, told.ready) {
 		frames = append(frames, stream.Frame{Ready: ready})
+	}
+	if news := s.w.modules.making.News(&told.making); len(news) > 0 {
+		frames = append(frames, stream.Frame{Unready: news})
 	}
 	if news := s.w.pace.news(&told.pace); len(news) > 0 {
 		frames = append(frames, stream.Frame{Pace: news})

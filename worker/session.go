@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/taskrt/taskrt/runtime"
+	"github.com/taskrt/taskrt/worker/recent"
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
@@ -29,7 +30,7 @@ type session struct {
 	runs     map[uint64]*run       // by token: runs whose guests run, and runs with an unanswered report
 	begun    []*run                // runs in phase executing or storing: no more than there are slots
 	busy     map[*behaviorPace]int // how many runs have not got to phase reporting
-	finished recent                // tokens that are done with: a late duplicate of their assignment runs nothing
+	finished recent.Tokens         // those that are done with: a late duplicate of their assignment runs nothing
 	acked    uint64                // number of the last assignment received
 	out      outbox
 	asks     []*asking    // questions to the leader without an answer
@@ -213,33 +214,4 @@ func (s *session) nudge() {
 	case s.wake <- struct{}{}:
 	default:
 	}
-}
-
-// recent remembers the last tokens that were put into it. Duplicates arrive soon or never, so a bounded memory is enough.
-type recent struct {
-	set  map[uint64]struct{}
-	ring []uint64
-	next int
-}
-
-// recentTokens is how many finished tokens a session remembers.
-const recentTokens = 8192
-
-func (r *recent) add(token uint64) {
-	if r.set == nil {
-		r.set = map[uint64]struct{}{}
-	}
-	if len(r.ring) < recentTokens {
-		r.ring = append(r.ring, token)
-	} else {
-		delete(r.set, r.ring[r.next])
-		r.ring[r.next] = token
-		r.next = (r.next + 1) % recentTokens
-	}
-	r.set[token] = struct{}{}
-}
-
-func (r *recent) has(token uint64) bool {
-	_, ok := r.set[token]
-	return ok
 }

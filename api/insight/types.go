@@ -89,6 +89,19 @@ type WaitReason struct {
 	Limit   int64     `json:"limit,omitempty"`   // of limits
 	By      []string  `json:"by,omitempty"`      // of limits: IDs of tasks that hold it, MaxBy of them at most
 	Workers []string  `json:"workers,omitempty"` // whom the reason is about, MaxBy of them at most
+
+	// Preparing is, of module_not_ready, how far workers are with the module, MaxBy of them at most. A worker of an earlier version does not
+	// say it.
+	Preparing []Preparation `json:"preparing,omitempty"`
+}
+
+// Preparation is how far a worker is with a module that it has not ready.
+type Preparation struct {
+	Worker string    `json:"worker"`
+	Step   string    `json:"step"`             // queued behind other modules, fetching, compiling, or failed, which is tried again
+	Since  *api.Time `json:"since,omitempty"`  // when the step began
+	Failed int64     `json:"failed,omitempty"` // tries that have failed
+	Error  string    `json:"error,omitempty"`  // why the last try failed, at most 500 bytes. Only who has read for everything sees it.
 }
 
 // MaxBy bounds the names in a WaitReason.

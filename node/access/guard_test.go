@@ -545,6 +545,29 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// unready is an Insight that knows why modules are not ready.
+type unready struct{ insight.Insight }
+
+// Why implements insight.Insight.
+func (unready) Why(context.Context, string, string) (*insight.WhyReply, error) {
+	ps := []insight.Preparation{{Worker: "w", Step: "failed", Failed: 3, Error: "n2:7071: no"}}
+	return &insight.WhyReply{Namespace: "default", Behavior: mine, Reasons: []insight.WaitReason{{Code: insight.ModuleNotReady, Preparing: ps}}}, nil
+}
+
+// TestWhyOfUnreadyModules: what goes wrong on workers is told to whoever may read of all workers; others are told that it does (SPEC A5, Q4).
+func TestWhyOfUnreadyModules(t *testing.T) {
+	s := newSite(t)
+	s.task("b-mine", mine, caller)
+	guarded := s.gate.GuardInsight(unready{}, access.Looks{Local: s.look, Read: func(_ context.Context, fn func(access.Records)) error { s.look(fn); return nil }})
+	everything := &auth.Principal{Name: "all", Grant: grants.Grant{Roles: grants.Read, Namespaces: []string{"*"}, Behaviors: []string{"*"}}}
+	for want, ctx := range map[string]context.Context{"": as(t, "*", "read"), "n2:7071: no": auth.WithPrincipal(t.Context(), everything)} {
+		r, err := guarded.Why(ctx, "", "b-mine")
+		if err != nil || len(r.Reasons[0].Preparing) != 1 || r.Reasons[0].Preparing[0].Failed != 3 || r.Reasons[0].Preparing[0].Error != want {
+			t.Errorf("want %q: %+v %v", want, r, err)
+		}
+	}
+}
+
 // TestWhy: whoever may see a task may know why it waits, and who created it is not told of others (SPEC A5, Q4).
 func TestWhy(t *testing.T) {
 	s := newSite(t)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/insight"
@@ -13,6 +14,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/hurdle"
 	"github.com/taskrt/taskrt/task/match"
+	"github.com/taskrt/taskrt/worker/stream"
 )
 
 // maxBefore bounds how many tasks are counted that come first: nothing is applied meanwhile.
@@ -141,10 +143,45 @@ func (e *explainer) workers() {
 		about(insight.SlotsTaken, full, "all slots are taken of the workers that could run it")
 		e.behind()
 	} else {
-		about(insight.ModuleNotReady, by[lead.Unready], "no worker has the module %.12s ready: it is being fetched or compiled there, or cannot run there", e.runs.Module)
+		e.unready(by[lead.Unready])
 		about(insight.NoSuitedWorker, by[lead.Unsuited], "%s", e.unsuited())
 	}
 	about(insight.WorkerDrained, append(append([]string(nil), by[lead.Drained]...), by[lead.Leaving]...), "workers are drained, or leave, and are given nothing new")
+}
+
+// unready says how far the workers are with the module that none of them has ready.
+func (e *explainer) unready(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	r := insight.WaitReason{Code: insight.ModuleNotReady, Workers: names[:min(len(names), insight.MaxBy)]}
+	steps := map[string]int{}
+	for _, p := range e.loop.Preparing {
+		steps[string(p.Step)]++
+		if len(r.Preparing) < insight.MaxBy {
+			r.Preparing = append(r.Preparing, insight.Preparation{
+				Worker: p.Worker, Step: string(p.Step), Since: api.TimeOrNil(p.Since.UnixMilli()), Failed: p.Failed, Error: p.Error,
+			})
+		}
+	}
+	steps[""] = len(names) - len(e.loop.Preparing)
+	var parts []string
+	for _, s := range stepWords {
+		if n := steps[s.step]; n > 0 {
+			parts = append(parts, fmt.Sprintf(s.words, n))
+		}
+	}
+	r.Text = fmt.Sprintf("no worker has the module %.12s ready: %s", e.runs.Module, strings.Join(parts, ", "))
+	e.add(r)
+}
+
+// stepWords says how many workers are at a step, what is worst first.
+var stepWords = []struct{ step, words string }{
+	{string(stream.Pausing), "%d failed to make it ready and will try again"},
+	{string(stream.Compiling), "%d compiling it"},
+	{string(stream.Fetching), "%d fetching it"},
+	{string(stream.Queued), "%d busy with other modules before it"},
+	{"", "%d not saying how far it is"},
 }
 
 func (e *explainer) unsuited() string {

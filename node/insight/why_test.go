@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/taskrt/taskrt/api"
 	contract "github.com/taskrt/taskrt/api/insight"
 	"github.com/taskrt/taskrt/node/insight"
 	"github.com/taskrt/taskrt/node/lead"
 	"github.com/taskrt/taskrt/task"
+	"github.com/taskrt/taskrt/worker/stream"
 )
 
 // scene is a machine with one task, "its", that may wait.
@@ -181,6 +184,35 @@ func alone(a, b obstacle) bool {
 	}
 	busy := a.code == contract.SlotsTaken || b.code == contract.SlotsTaken
 	return busy && a.worker && b.worker || b.code == contract.Behind // see TestBehind
+}
+
+// TestUnreadyWorkers: of workers that have not the module, it is said how far how many are; the first of them say it themselves.
+func TestUnreadyWorkers(t *testing.T) {
+	s := &scene{t: t, m: task.NewMachine(), head: task.Header{Term: 1, Now: 1_000_000, LeaseNow: 1}}
+	s.apply(task.Activate{
+		Namespace: task.DefaultNamespace, Module: task.Module{Digest: strings.Repeat("ab", 32), Size: 1, Version: "v"},
+		Behaviors: []task.Activated{{Name: "mail", Policy: task.DefaultPolicy()}},
+	})
+	s.apply(task.Submit{Namespace: task.DefaultNamespace, ID: "its", Behavior: "mail"})
+	workers := []string{"a-old", "b-fails"}
+	s.loop.Preparing = []lead.Preparation{{Worker: "b-fails", Since: time.UnixMilli(5), Unready: stream.Unready{Step: stream.Pausing, Failed: 3, Error: "n2: no"}}}
+	for i := range 12 {
+		workers = append(workers, fmt.Sprint("w", i))
+		s.loop.Preparing = append(s.loop.Preparing, lead.Preparation{Worker: fmt.Sprint("w", i), Since: time.UnixMilli(7), Unready: stream.Unready{Step: stream.Compiling}})
+	}
+	s.loop.Workers = map[lead.Fit][]string{lead.Unready: workers}
+	r := insight.Explain(s.m, task.Key{Namespace: task.DefaultNamespace, ID: "its"}, &s.loop)
+	if len(r.Reasons) != 1 {
+		t.Fatalf("%+v", r)
+	}
+	x := r.Reasons[0]
+	want := "no worker has the module abababababab ready: 1 failed to make it ready and will try again, 12 compiling it, 1 not saying how far it is"
+	if x.Code != contract.ModuleNotReady || x.Text != want || len(x.Workers) != contract.MaxBy || len(x.Preparing) != contract.MaxBy {
+		t.Errorf("%+v", x)
+	}
+	if p := x.Preparing[0]; p.Worker != "b-fails" || p.Step != "failed" || p.Since.UnixMilli() != 5 || p.Failed != 3 || p.Error != "n2: no" {
+		t.Errorf("%+v", p)
+	}
 }
 
 // TestBehind: who has no turn is told how many of its behavior come first; without any it is others.

@@ -3,6 +3,7 @@ package lead
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/taskrt/taskrt/task"
 )
@@ -23,6 +24,7 @@ const (
 // Stand is what the leader's loop knows of a waiting task at one moment (SPEC Q4).
 type Stand struct {
 	Workers   map[Fit][]string // those that are connected, by name, sorted
+	Preparing []Preparation    // of the workers that are Unready, those that have said how far they are, sorted by name
 	Acceptors int              // accepts that wait for tasks of its behavior
 	Next      bool             // the next plan gives it away
 }
@@ -46,7 +48,11 @@ func (l *loop) stand(m *task.Machine, k task.Key) *Stand {
 	for id, w := range l.streams {
 		fit, name := l.fit(m, t, runs, id, w, flying)
 		s.Workers[fit] = append(s.Workers[fit], name)
+		if p, said := w.making[moduleOf(runs)]; fit == Unready && said {
+			s.Preparing = append(s.Preparing, Preparation{name, p.since, p.Unready})
+		}
 	}
+	slices.SortFunc(s.Preparing, func(a, b Preparation) int { return strings.Compare(a.Worker, b.Worker) })
 	for _, names := range s.Workers { // order-free: each is sorted
 		slices.Sort(names)
 	}

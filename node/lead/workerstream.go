@@ -24,7 +24,8 @@ type workerStream struct {
 	// loop
 	pushed  uint64 // the highest assignment number that this stream has carried
 	credits stream.Credits
-	ready   map[string]bool // digests of modules that the worker has compiled
+	ready   map[string]bool        // digests of modules that the worker has compiled
+	making  map[string]preparation // how far it is with modules that are not ready, by digest
 	short   map[stream.Behavior]bool
 	long    []uint64 // numbers of assignments since the credits whose behaviors are not short
 	leaving bool     // it said Bye: it wishes its session to end
@@ -39,7 +40,7 @@ func newWorkerStream(t *term, conn *stream.Conn, session uint64, hello *stream.H
 	w := &workerStream{
 		term: t, conn: conn, session: session, log: t.hub.cfg.Logger,
 		credits: stream.Credits{Seq: hello.Acked, Free: hello.Credits},
-		wall:    boundedWall(hello.Wall), ready: map[string]bool{}, short: map[stream.Behavior]bool{},
+		wall:    boundedWall(hello.Wall), ready: map[string]bool{}, making: map[string]preparation{}, short: map[stream.Behavior]bool{},
 	}
 	for _, d := range hello.Ready {
 		w.ready[d] = true
@@ -73,6 +74,8 @@ func (w *workerStream) read() error {
 			}
 		case len(f.Ready) > 0:
 			w.term.loop.do(func() { w.term.loop.setReady(w, f.Ready) })
+		case len(f.Unready) > 0:
+			w.term.loop.do(func() { w.note(f.Unready) })
 		case len(f.Pace) > 0:
 			w.term.loop.do(func() { w.term.loop.setPace(w, f.Pace) })
 		case f.Credits != nil:

@@ -35,8 +35,22 @@ type Config struct {
 type Cache struct {
 	cfg Config
 
-	mu   sync.Mutex
-	size int64 // bytes, as far as this process knows: others may share the cache
+	mu    sync.Mutex
+	size  int64 // bytes, as far as this process knows: others may share the cache
+	fault error // why the code that was compiled last is not kept; nil: it is
+}
+
+// Fault returns why the code that was compiled last is not kept, for a process whose only task is to keep it; nil: it is kept.
+func (c *Cache) Fault() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fault
+}
+
+func (c *Cache) note(fault error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = fault
 }
 
 const (
@@ -208,18 +222,22 @@ func (c *Cache) Compile(digest string, f compileFunc) (rt wazero.Runtime, made w
 	making, err := c.begin()
 	if err != nil {
 		c.cfg.Logger.Warn("code cache is not writable", "err", err)
+		c.note(err)
 		rt, made, err = f(nil)
 		return rt, made, false, err
 	}
 	defer os.RemoveAll(making)
 	rt, made, err = c.with(making, f)
 	if err != nil {
+		c.note(err)
 		rt, made, err = f(nil) // the cache's fault (a full disk), or the module's: then this fails too
 		return rt, made, false, err
 	}
 	if err := keep(making, place); err != nil {
 		c.cfg.Logger.Warn("compiled code is not cached", "digest", digest, "err", err)
+		c.note(err)
 	} else {
+		c.note(nil)
 		c.grown(Size(place))
 	}
 	return rt, made, false, nil

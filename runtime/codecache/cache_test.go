@@ -2,6 +2,7 @@ package codecache
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"syscall"
@@ -26,8 +27,8 @@ func TestCacheOnAFullDisk(t *testing.T) {
 		}
 		return wazero.NewRuntime(context.Background()), nil, nil
 	})
-	if err != nil || cached || calls != 2 {
-		t.Fatalf("cached %v after %d calls: %v", cached, calls, err)
+	if err != nil || cached || calls != 2 || !errors.Is(c.Fault(), syscall.ENOSPC) {
+		t.Fatalf("cached %v after %d calls: %v, %v", cached, calls, err, c.Fault())
 	}
 	if err := rt.Close(t.Context()); err != nil {
 		t.Error(err)

@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/taskrt/taskrt/internal/subproc"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/runtime/manifest"
@@ -161,6 +163,29 @@ func TestReadOnlyEngine(t *testing.T) {
 	}
 	if images, err := filepath.Glob(filepath.Join(s.cfg.CacheDir, "*-image-*")); err != nil || len(images) != 1 {
 		t.Errorf("images in the cache: %v, %v", images, err)
+	}
+}
+
+// TestFullCache: code that cannot be kept helps nobody. Who has asked for it is told why, also through an engine that only reads.
+func TestFullCache(t *testing.T) {
+	t.Parallel()
+	s, _ := newService(t, "compile")
+	if err := unix.Mount("tmpfs", s.cfg.CacheDir, "tmpfs", 0, "size=4k"); err != nil {
+		t.Skipf("SKIPPED, NOT SHOWN: cannot mount a small disk: %v", err)
+	}
+	defer func() {
+		if err := unix.Unmount(s.cfg.CacheDir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	file := wasm(t, "echo")
+	e, err := runtime.New(runtime.Config{CacheDir: s.cfg.CacheDir, Compile: func(ctx context.Context, _ string, _ int64) error { return s.Compile(ctx, file) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(t.Context())
+	if _, err := e.Load(t.Context(), runtime.Digest(file), file); err == nil || !strings.Contains(err.Error(), "the compiled code cannot be kept: ") || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+		t.Errorf("%v", err)
 	}
 }
 

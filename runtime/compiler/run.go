@@ -135,6 +135,9 @@ func (a *answerer) do(j job, wasm []byte) *result {
 		err = inspect(engine, j, wasm, r)
 	} else {
 		_, err = engine.Load(context.Background(), runtime.Digest(wasm), wasm)
+		if fault := engine.CacheFault(); err == nil && fault != nil { // who asked for it would not find it, and not know why
+			err = fmt.Errorf("the compiled code cannot be kept: %w", fault)
+		}
 	}
 	if refused, ok := errors.AsType[*upload.Error](err); ok {
 		r.Refused = refused

@@ -40,8 +40,9 @@ type leases struct {
 	given     []uint64 // tokens in the order in which they came
 	ended     []uint64 // tokens of leases that are over, in the order of their ends
 	behaviors map[stream.Behavior]bool
-	held      worker.Held // the session; its margin counts from when the parent passed on what the leader has answered
-	redirect  string      // where the leader is, as a node that does not lead has told
+	modules   map[string]bool // digests of modules that the leader has named
+	held      worker.Held     // the session; its margin counts from when the parent passed on what the leader has answered
+	redirect  string          // where the leader is, as a node that does not lead has told
 }
 
 const (
@@ -54,7 +55,7 @@ const (
 )
 
 func newLeases(slots int, traces bool) *leases {
-	return &leases{traces: traces, most: slots*worker.LeasesPerSlot + endedLeases, byToken: map[uint64]*lease{}, behaviors: map[stream.Behavior]bool{}}
+	return &leases{traces: traces, most: slots*worker.LeasesPerSlot + endedLeases, byToken: map[uint64]*lease{}, behaviors: map[stream.Behavior]bool{}, modules: map[string]bool{}}
 }
 
 // see takes a frame of the leader. at is the boot time before the words passed that the frame answers, if it answers any.
@@ -66,6 +67,9 @@ func (l *leases) see(f *stream.Frame, at time.Duration) {
 		if a := &f.Assign[i]; a.Task != nil && a.Task.Lease != nil {
 			l.giveLocked(a, now)
 		}
+	}
+	for _, mod := range f.Prepare {
+		l.modules[mod.Digest] = true
 	}
 	for _, token := range f.Halt {
 		l.endLocked(token)
@@ -87,6 +91,7 @@ func (l *leases) see(f *stream.Frame, at time.Duration) {
 
 func (l *leases) giveLocked(a *stream.Assignment, now time.Duration) {
 	t := a.Task
+	l.modules[a.Module.Digest] = true
 	l.behaviors[stream.Behavior{Module: a.Module.Digest, Index: a.Policy.Index}] = true
 	if _, again := l.byToken[t.Lease.Token]; again { // pushed again: what has ended stays so
 		return
@@ -200,6 +205,18 @@ func (l *leases) hasRun(b stream.Behavior) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.behaviors[b]
+}
+
+// mayMake checks that the child says how far it is with modules that the leader has named, in words of a worker.
+func (l *leases) mayMake(us []stream.Unready) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range us {
+		if u := &us[i]; !u.Valid() || !l.modules[u.Module] {
+			return fmt.Errorf("how far it is with %.100q, of which it was told nothing, or in words of its own", u.Module)
+		}
+	}
+	return nil
 }
 
 // wasTold reports whether the last node that did not lead has told the child that the leader is there.

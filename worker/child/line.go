@@ -95,6 +95,8 @@ func (l *line) look(f *stream.Frame) error {
 		}
 	case len(f.Ready) > 0:
 		return l.c.mayBeReady(f.Ready)
+	case len(f.Unready) > 0:
+		return given.mayMake(f.Unready)
 	case len(f.Pace) > 0:
 		for _, p := range f.Pace {
 			if !given.hasRun(p.Behavior) {
@@ -122,7 +124,8 @@ func (l *line) order(f *stream.Frame) error {
 			return fmt.Errorf("%d renewals without an answer", maxRenewals)
 		}
 		l.sent[f.Renew.N] = now
-	case len(f.Reports) > 0, len(f.Ready) > 0, f.Credits != nil, len(f.Logs) > 0, f.Bye != nil, len(f.Progress) > 0, f.Ask != nil, len(f.Pace) > 0:
+	case len(f.Reports) > 0, len(f.Ready) > 0, f.Credits != nil, len(f.Logs) > 0, f.Bye != nil, len(f.Progress) > 0, f.Ask != nil, len(f.Pace) > 0,
+		len(f.Unready) > 0:
 	default:
 		return errNotSaid
 	}

@@ -149,6 +149,9 @@ var (
 		"ready/native":         {Ready: []string{task.NativeMaintenance}},
 		"ready/unknown":        {Ready: []string{runtime.Digest([]byte("wait"))}},
 		"pace":                 {Pace: []stream.Pace{{Behavior: stream.Behavior{Module: "other"}, Short: true}}},
+		"unready/unknown":      {Unready: []stream.Unready{{Module: runtime.Digest([]byte("other")), Step: stream.Fetching}}},
+		"unready/step":         {Unready: []stream.Unready{{Module: runtime.Digest([]byte("outside")), Step: "bored"}}},
+		"unready/size":         {Unready: []stream.Unready{{Module: runtime.Digest([]byte("outside")), Step: stream.Pausing, Error: strings.Repeat("x", stream.MaxUnreadyError+1)}}},
 		"progress/token":       {Progress: []stream.Progress{{Key: theirs, Token: 42}}},
 		"progress/key":         {Progress: []stream.Progress{{Key: theirs, Token: given}}},
 		"progress/size":        {Progress: []stream.Progress{{Key: ours, Token: given, Progress: long}}},
@@ -301,6 +304,7 @@ func TestEndsAreTheLeaders(t *testing.T) {
 }
 
 var honestFrames = map[string]stream.Frame{
+	"honest/unready":  {Unready: []stream.Unready{{Module: runtime.Digest([]byte("outside")), Step: stream.Pausing, Failed: 1, Error: strings.Repeat("x", stream.MaxUnreadyError)}}},
 	"honest/log":      {Logs: []stream.Log{{Key: ours, Token: given, Attempt: 1, Data: make([]byte, 1000+logSlack)}}},
 	"honest/ask":      {Ask: &stream.Ask{ID: 1, Key: ours, Token: given, Op: 8}},
 	"honest/pace":     {Pace: []stream.Pace{{Behavior: stream.Behavior{Module: runtime.Digest([]byte("outside"))}, Short: true}}},

@@ -122,6 +122,8 @@ func split(f Frame) (a, b Frame, ok bool) {
 		a.Logs, b.Logs = halves(f.Logs)
 	case len(f.Progress) > 1:
 		a.Progress, b.Progress = halves(f.Progress)
+	case len(f.Unready) > 1:
+		a.Unready, b.Unready = halves(f.Unready)
 	case len(f.Acks) > 1:
 		a.Acks, b.Acks = halves(f.Acks)
 	case len(f.Assign) > 1:

@@ -57,6 +57,7 @@ func samples() []Frame {
 		{Logs: []Log{{Key: key, Token: 7, Attempt: 1, Data: []byte("hi\n")}}},
 		{Progress: []Progress{{Key: key, Token: 7, Progress: task.Payload{Encoding: task.JSON, Data: []byte("1")}}}},
 		{Pace: []Pace{{Behavior: Behavior{Module: strings.Repeat("ab", 32), Index: 3}, Short: true}, {Behavior: Behavior{Module: "m"}}}},
+		{Unready: []Unready{{Module: strings.Repeat("ab", 32), Step: Pausing, For: 1500, Failed: 2, Error: "no"}, {Module: "m"}}},
 		{Ask: &Ask{ID: 1, Key: key, Token: 7, Op: 8, Payload: []byte("{}")}},
 		{Bye: &Bye{}},
 		{Welcome: &Welcome{Session: 5, TTL: 10_000, Resumed: true, Leader: "n1"}},

@@ -24,6 +24,7 @@ type Frame struct {
 	Progress []Progress `cbor:"8,keyasint,omitempty"` // not stored; see Progress
 	Ask      *Ask       `cbor:"9,keyasint,omitempty"`
 	Pace     []Pace     `cbor:"10,keyasint,omitempty"` // what has changed
+	Unready  []Unready  `cbor:"11,keyasint,omitempty"` // what has changed
 
 	// leader to worker
 	Welcome  *Welcome     `cbor:"16,keyasint,omitempty"`
@@ -47,7 +48,7 @@ type Frame struct {
 func (f *Frame) kinds() (n int) {
 	for _, set := range [...]bool{
 		f.Hello != nil, f.Renew != nil, len(f.Reports) > 0, len(f.Ready) > 0, f.Credits != nil, len(f.Logs) > 0, f.Bye != nil,
-		len(f.Progress) > 0, f.Ask != nil, len(f.Pace) > 0,
+		len(f.Progress) > 0, f.Ask != nil, len(f.Pace) > 0, len(f.Unready) > 0,
 		f.Welcome != nil, f.Refused != nil, f.Renewed != nil, len(f.Acks) > 0, len(f.Assign) > 0, len(f.Cancel) > 0, len(f.Halt) > 0,
 		len(f.Prepare) > 0, f.Goodbye != nil, f.NotFound, f.Answer != nil, f.Suspects != nil, f.Crash != nil,
 	} {
@@ -154,6 +155,39 @@ type Pace struct {
 	Behavior
 	Short bool `cbor:"3,keyasint,omitempty"`
 }
+
+// Unready says how far the worker is with a module that it has not ready (SPEC Q4). It is shown, and not stored. Until a connection says so,
+// nothing is known. A leader that does not know this kind skips the frame.
+type Unready struct {
+	Module string `cbor:"1,keyasint"`           // digest
+	Step   Step   `cbor:"2,keyasint,omitempty"` // "": nobody makes it ready now
+	For    int64  `cbor:"3,keyasint,omitempty"` // ms since the step began
+	Failed int64  `cbor:"4,keyasint,omitempty"` // tries that have failed
+	Error  string `cbor:"5,keyasint,omitempty"` // why the last one has, in one line of at most MaxUnreadyError bytes
+}
+
+// Step is what a worker does to make a module ready.
+type Step string
+
+// The steps.
+const (
+	Queued    Step = "queued" // modules before it are fetched and compiled
+	Fetching  Step = "fetching"
+	Compiling Step = "compiling"
+	Pausing   Step = "failed" // the last try has failed, and the next one comes by itself
+)
+
+// MaxUnreadyError bounds Unready.Error in bytes.
+const MaxUnreadyError = 500
+
+// Valid reports whether a worker of this build could say so.
+func (u *Unready) Valid() bool {
+	known := u.Step == "" || u.Step == Queued || u.Step == Fetching || u.Step == Compiling || u.Step == Pausing
+	return known && len(u.Module) <= maxModule && len(u.Error) <= MaxUnreadyError && u.For >= 0 && u.Failed >= 0
+}
+
+// maxModule is longer than a digest.
+const maxModule = 100
 
 // Assignment is one lease to run. Task is the record as leased (RUNNING). On the wire an assignment leaves out a Policy
 // and a Module that equal those of the assignment before it in the frame. Received assignments have a Policy. They

@@ -24,6 +24,16 @@ func TestTask(t *testing.T) {
 	b.accessible()
 }
 
+// TestUnreadyModule: a task that waits for its module says how far the workers are with it, and what went wrong there.
+func TestUnreadyModule(t *testing.T) {
+	said := `{ namespace: 'default', id: 'later', behavior: 'x', waits: true, reasons: [{ code: 'module_not_ready', text: 'no worker has the module ready', workers: ['w1', 'w2'], preparing: [
+		{ worker: 'w1', step: 'failed', since: new Date().toISOString(), failed: 2, error: 'n2: <b>no space left on device</b>' }, { worker: 'w2', step: 'compiling' }] }] }`
+	b := open(t, cluster.all[0].url, "tasks/later", wide, answers(`(url) => url.pathname.endsWith('/why') ? `+said+` : undefined`))
+	b.sees("2 tries failed, the last one: n2: <b>no space left on device</b>")
+	b.sees("w2: compiling")
+	b.accessible()
+}
+
 // TestHostileText: 64 KiB in one line, markup, escapes and turned text are text. The page stays as wide as the window, and begins with a part.
 func TestHostileText(t *testing.T) {
 	b := open(t, cluster.all[0].url, "tasks/hostile", look{390, 844, false})

@@ -2,6 +2,8 @@ package show
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/taskrt/taskrt/api"
@@ -28,7 +30,26 @@ func Failures(w *terminal.Table, r *insight.FailuresReply) {
 func Why(w *terminal.Table, r *insight.WhyReply) {
 	for _, x := range r.Reasons {
 		w.Row(x.Code, x.Text+about(&x))
+		for i := range x.Preparing {
+			w.Row("", preparing(&x.Preparing[i]))
+		}
 	}
+}
+
+// preparing says how far a worker is with a module.
+func preparing(p *insight.Preparation) string {
+	var b strings.Builder
+	b.WriteString(p.Worker + ": " + p.Step)
+	if p.Since != nil {
+		b.WriteString(" since " + p.Since.String())
+	}
+	if p.Failed > 0 {
+		b.WriteString(", tries that failed: " + strconv.FormatInt(p.Failed, 10))
+	}
+	if p.Error != "" {
+		b.WriteString(", the last one: " + p.Error)
+	}
+	return b.String()
 }
 
 // waits says in one line why a task waits; "": it does not, or the server does not say. One of version 0.1.0 does not know the question.
@@ -43,6 +64,9 @@ func waits(ctx context.Context, by insight.Insight, t *api.Task) string {
 	texts := make([]string, len(r.Reasons))
 	for i, x := range r.Reasons {
 		texts[i] = x.Text + about(&x)
+		if j := slices.IndexFunc(x.Preparing, func(p insight.Preparation) bool { return p.Error != "" }); j >= 0 { // one stands for all
+			texts[i] += ": " + preparing(&x.Preparing[j])
+		}
 	}
 	return strings.Join(texts, "; ")
 }
