@@ -157,8 +157,8 @@ type FinishRequest struct {
 	Error        *ReportError    `json:"error,omitempty"`
 	AgainAt      *Time           `json:"again_at,omitempty"` // SPEC R4
 	Progress     json.RawMessage `json:"progress,omitempty"` // the latest, as in a heartbeat
-	// Refused is why the caller may not report this, one of many. Nothing is done then, and this is the answer.
-	Refused *Error `json:"-"`
+	Minimal      bool            `json:"-"`                  // Prefer: return=minimal; the answer has what Task.Minimal leaves of the task, or more
+	Refused      *Error          `json:"-"`                  // why the caller may not report this, one of many: nothing is done, and this is the answer
 }
 
 // ReportError is the error of a failed run as its worker reports it.

@@ -92,7 +92,7 @@ func (w *Worker) report(t *Task, out outcome, cause error) {
 		w.snooze(t, seq, at, progress)
 		return
 	}
-	r := api.FinishRequest{Namespace: t.Namespace, ID: t.ID, Token: t.Lease.Token, Seq: seq, Progress: progress}
+	r := api.FinishRequest{Namespace: t.Namespace, ID: t.ID, Token: t.Lease.Token, Seq: seq, Progress: progress, Minimal: true}
 	if out.err != nil {
 		r.Error, again = reportOf(out.err)
 	} else if err := setResult(&r, out.result, progress); err != nil {
@@ -121,7 +121,7 @@ func (w *Worker) report(t *Task, out outcome, cause error) {
 // instead returns the report to send in the place of a refused one. If the behavior does not take the result, the handler has failed, and
 // would fail again. If the report was refused for another reason, or was a failure itself, it stays as retryable as it was.
 func instead(r api.FinishRequest, refusal error) api.FinishRequest {
-	next := api.FinishRequest{Namespace: r.Namespace, ID: r.ID, Token: r.Token, Error: &api.ReportError{}}
+	next := api.FinishRequest{Namespace: r.Namespace, ID: r.ID, Token: r.Token, Error: &api.ReportError{}, Minimal: true}
 	if r.Error != nil {
 		next.Error.Message = fmt.Sprintf("a report was refused (%v): %s", refusal, r.Error.Message)
 		next.Error.Retryable, next.AgainAt = r.Error.Retryable, r.AgainAt

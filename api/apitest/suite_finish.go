@@ -3,6 +3,7 @@ package apitest
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,14 @@ func (s *suite) finish(ctx context.Context, t *testing.T) {
 	}
 	if r := must(good); !r.Repeated || r.Task.Status != "SUCCESS" {
 		t.Errorf("the same again: %+v", r)
+	}
+	short := good
+	short.Minimal = true
+	if r := must(short); !r.Repeated || r.Task.ID != x.ID || r.Task.Status != "SUCCESS" || !reflect.DeepEqual(r.Task, r.Task.Minimal()) {
+		t.Errorf("the short answer: %+v", r.Task)
+	}
+	if rs, err := s.FinishMany(ctx, []api.FinishRequest{short}); err != nil || rs[0].Error != nil || !rs[0].Repeated || !reflect.DeepEqual(rs[0].Task, rs[0].Task.Minimal()) {
+		t.Errorf("the short answer of many: %v, %+v", err, rs)
 	}
 	other := good
 	other.Result = json.RawMessage(`2`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/taskrt/taskrt/api"
@@ -28,7 +29,11 @@ func (c *Client) Finish(ctx context.Context, r api.FinishRequest) (*api.FinishRe
 		return nil, err
 	}
 	var answer api.FinishReply
-	if _, err := c.post(ctx, taskURL(r.ID)+"/finish", inNamespace(r.Namespace), r, &answer, true); err != nil {
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: taskURL(r.ID) + "/finish", query: inNamespace(r.Namespace), contentType: codec.JSONMedia,
+		body: codec.Encode(r), resend: true, minimal: r.Minimal,
+	}, &answer)
+	if err != nil {
 		return nil, err
 	}
 	return &answer, nil
@@ -72,8 +77,10 @@ func (c *Client) FinishMany(ctx context.Context, rs []api.FinishRequest) ([]api.
 
 func (c *Client) sendReports(ctx context.Context, body codec.Reports, positions []int, results []api.FinishResult, part string) error {
 	var answer codec.FinishResults
+	whole := slices.ContainsFunc(body.Reports, func(r api.FinishRequest) bool { return !r.Minimal })
 	_, err := c.do(ctx, call{
 		method: http.MethodPost, path: "/v1/tasks:finish", contentType: codec.JSONMedia, body: codec.Encode(body), resend: true, part: part, wait: slowWait,
+		minimal: !whole,
 	}, &answer)
 	if err != nil {
 		return err

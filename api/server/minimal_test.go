@@ -7,6 +7,33 @@ import (
 	"github.com/taskrt/taskrt/api/server"
 )
 
+// TestPreferMinimalOfFinish: a finish has a short answer, too, alone and among many.
+func TestPreferMinimalOfFinish(t *testing.T) {
+	s := newServer(t, server.Config{})
+	s.do("PUT", "/v1/behaviors/apitest.short", `{"kind":"external"}`)
+	s.do("POST", "/v1/tasks", `{"behavior":"apitest.short","id":"abc","params":{"a":1}}`)
+	accepted := s.do("POST", "/v1/behaviors/apitest.short/accept", `{"worker":"w"}`)
+	token := regexp.MustCompile(`"token":([0-9]+)`).FindStringSubmatch(accepted.body)
+	if token == nil {
+		t.Fatal(accepted.body)
+	}
+	const task = `\{"namespace":"default","id":"abc","behavior":"apitest.short","status":"SUCCESS","final":true,"rev":[0-9]+,"created_at":"[^"]+"\}`
+	one := `"token":` + token[1] + `,"result":1`
+	for _, c := range []struct{ path, body, want string }{
+		{"/v1/tasks/abc/finish", `{` + one + `}`, `^\{"task":` + task + `\}\n$`},
+		{"/v1/tasks/abc/finish", `{` + one + `}`, `^\{"task":` + task + `,"repeated":true\}\n$`},
+		{"/v1/tasks:finish", `{"reports":[{"id":"abc",` + one + `},{"id":"no-such-task","token":1}]}`, `^\{"results":\[\{"task":` + task + `,"repeated":true\},\{"error":\{"code":"halt".*\}\}\]\}\n$`},
+	} {
+		a := s.do("POST", c.path, c.body, "Prefer", "return=minimal")
+		if !regexp.MustCompile(c.want).MatchString(a.body) || a.header.Get("Preference-Applied") != "return=minimal" {
+			t.Errorf("%s: %d %v %s", c.path, a.status, a.header, a.body)
+		}
+	}
+	if a := s.do("POST", "/v1/tasks/abc/finish", `{`+one+`}`); !regexp.MustCompile(`"params":\{"a":1\}`).MatchString(a.body) || a.header.Get("Preference-Applied") != "" {
+		t.Errorf("without the preference: %d %v %s", a.status, a.header, a.body)
+	}
+}
+
 // TestPreferMinimal: "Prefer: return=minimal" leaves of each task the fields that name it, and the answer has the header
 // Preference-Applied (RFC 7240).
 func TestPreferMinimal(t *testing.T) {

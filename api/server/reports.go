@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -80,7 +81,15 @@ func (h *handler) finishTask(w http.ResponseWriter, r *request) error {
 		return api.FieldError(api.CodeInvalidField, "namespace", "differs from the request's, %s", ns)
 	}
 	req.Namespace, req.ID = ns, id
-	return h.reply(w, r, func(ctx context.Context) (any, error) { return h.service.Finish(ctx, req) })
+	req.Minimal = codec.PrefersMinimal(r.Header)
+	return h.reply(w, r, func(ctx context.Context) (any, error) {
+		reply, err := h.service.Finish(ctx, req)
+		if err != nil || !req.Minimal {
+			return reply, err
+		}
+		w.Header().Set(codec.AppliedHeader, codec.ReturnMinimal)
+		return codec.MinimalFinish(reply), nil
+	})
 }
 
 // finishMany is POST /v1/tasks:finish (SPEC J4).
@@ -102,10 +111,10 @@ func (h *handler) finishMany(w http.ResponseWriter, r *request) error {
 	if ns, err = bodyNamespace(r, ns, body.Namespace); err != nil {
 		return err
 	}
+	minimal := codec.PrefersMinimal(r.Header)
 	for i := range body.Reports {
-		if f := &body.Reports[i]; f.Namespace == "" {
-			f.Namespace = ns
-		}
+		f := &body.Reports[i]
+		f.Namespace, f.Minimal = cmp.Or(f.Namespace, ns), minimal
 	}
 	ctx, meta := r.call()
 	results, err := h.service.FinishMany(ctx, body.Reports)
@@ -118,7 +127,11 @@ func (h *handler) finishMany(w http.ResponseWriter, r *request) error {
 			refused(h, r.Request, r.route, body.Reports[i].Namespace, e)
 		}
 	}
-	return answerList(w, meta, "results", pointers(results), nil)
+	if minimal {
+		w.Header().Set(codec.AppliedHeader, codec.ReturnMinimal)
+		return answerList(w, meta, "results", codec.ShortFinishes(results), nil)
+	}
+	return answerList(w, meta, "results", codec.Whole(results), nil)
 }
 
 // snoozeTask is POST /v1/tasks/{id}/snooze (SPEC J4, R5).

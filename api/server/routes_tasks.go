@@ -155,7 +155,7 @@ func reportRoutes() []route {
 		{
 			method: post, path: "/v1/tasks/{id}/finish", id: "finishTask", needs: in(access.Work), serve: (*handler).finishTask,
 			summary: "End an external attempt with an outcome. The same finish again is answered as repeated.",
-			query:   []param{namespaceParam}, body: asJSON(api.FinishRequest{}),
+			query:   []param{namespaceParam}, header: []param{preferParam}, body: asJSON(api.FinishRequest{}),
 			answers: []success{ok(api.FinishReply{})}, errors: finishErrors,
 		},
 		{
@@ -167,7 +167,7 @@ func reportRoutes() []route {
 		{
 			method: post, path: "/v1/tasks:finish", id: "finishMany", needs: in(access.Work), spaceInBody: true, serve: (*handler).finishMany,
 			summary: "Finish many external attempts; each has its own answer.",
-			query:   []param{namespaceParam}, body: asJSON(codec.Reports{}),
+			query:   []param{namespaceParam}, header: []param{preferParam}, body: asJSON(codec.Reports{}),
 			answers: []success{ok(codec.FinishResults{})}, errors: finishErrors,
 		},
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"iter"
 	"net/http"
 	"time"
 
@@ -113,18 +112,7 @@ func (h *handler) submitBatch(w http.ResponseWriter, r *request, t *codec.Submit
 		w.Header().Set(codec.AppliedHeader, codec.ReturnMinimal)
 		return answerList(w, meta, "results", codec.ShortResults(results), nil)
 	}
-	return answerList(w, meta, "results", pointers(results), nil)
-}
-
-// pointers yields pointers to the elements of a list.
-func pointers[T any](list []T) iter.Seq[*T] {
-	return func(yield func(*T) bool) {
-		for i := range list {
-			if !yield(&list[i]) {
-				return
-			}
-		}
-	}
+	return answerList(w, meta, "results", codec.Whole(results), nil)
 }
 
 // awaitReply waits after a submit has been done, for as long as the request says. If anything ends the wait too early, the task

@@ -110,11 +110,16 @@ func (svc *Service) Finish(ctx context.Context, r api.FinishRequest) (*api.Finis
 		return nil, err
 	}
 	var reply *api.FinishReply
-	svc.store.Local(func(m *task.Machine) { reply = finishReply(view.Of(m), &res) })
+	svc.store.Local(func(m *task.Machine) { reply = finishReply(view.Of(m), &res, r.Minimal) })
 	return reply, nil
 }
 
-func finishReply(v view.State, r *task.Result) *api.FinishReply {
+func finishReply(v view.State, r *task.Result, minimal bool) *api.FinishReply {
+	if minimal {
+		t := new(api.Task)
+		view.Minimal(t, r.Task)
+		return &api.FinishReply{Task: t, Repeated: r.Repeated}
+	}
 	return &api.FinishReply{Task: v.Task(r.Task), Repeated: r.Repeated}
 }
 
@@ -294,7 +299,7 @@ func (f *finishes) round(ctx context.Context, first bool) error {
 				continue
 			}
 			if f.out[i].Error = view.Refusal(r); f.out[i].Error == nil {
-				f.out[i].FinishReply = finishReply(view.Of(m), r)
+				f.out[i].FinishReply = finishReply(view.Of(m), r, f.rs[i].Minimal)
 			}
 		}
 	})

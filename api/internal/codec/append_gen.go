@@ -256,6 +256,19 @@ func appendMinimalReplyMembers(b []byte, x *MinimalReply) []byte {
 	return b
 }
 
+// appendMinimalFinishReply appends x, or null.
+func appendMinimalFinishReply(b []byte, x *MinimalFinishReply) []byte {
+	return appendObject(b, x, appendMinimalFinishReplyMembers)
+}
+
+func appendMinimalFinishReplyMembers(b []byte, x *MinimalFinishReply) []byte {
+	b = appendMinimalTask(append(b, `"task":`...), &x.Task)
+	if x.Repeated {
+		b = append(b, `,"repeated":true`...)
+	}
+	return b
+}
+
 // appendTaskAnswer appends x, or null.
 func appendTaskAnswer(b []byte, x *TaskAnswer) []byte {
 	return appendObject(b, x, appendTaskAnswerMembers)

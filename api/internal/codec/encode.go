@@ -37,6 +37,10 @@ func Append(b []byte, v any) []byte {
 		return appendFinishReply(b, v)
 	case *api.FinishResult:
 		return appendFinishResult(b, v)
+	case *MinimalFinishReply:
+		return appendMinimalFinishReply(b, v)
+	case *MinimalFinishResult:
+		return appendMinimalFinishResult(b, v)
 	case api.AcceptRequest:
 		return appendAcceptRequest(b, &v)
 	case api.FinishRequest:
@@ -86,6 +90,14 @@ func appendMinimalResult(b []byte, r *MinimalResult) []byte {
 		b = appendMinimalReplyMembers(b, r.MinimalReply)
 	}
 	return appendError(b, r.Error, r.MinimalReply != nil)
+}
+
+func appendMinimalFinishResult(b []byte, r *MinimalFinishResult) []byte {
+	b = append(b, '{')
+	if r.MinimalFinishReply != nil {
+		b = appendMinimalFinishReplyMembers(b, r.MinimalFinishReply)
+	}
+	return appendError(b, r.Error, r.MinimalFinishReply != nil)
 }
 
 // AppendRequest appends a submit that was checked, so its params are compact.

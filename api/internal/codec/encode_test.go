@@ -108,7 +108,7 @@ func TestEncodeAsEncodingJSON(t *testing.T) {
 	f := &filler{rand.New(rand.NewPCG(1, 2))}
 	for range 3000 {
 		for _, v := range []any{new(api.SubmitReply), new(api.SubmitResult), new(api.Task), new(TaskAnswer), new(MinimalReply), new(MinimalResult),
-			new(api.HeartbeatReply), new(api.FinishReply), new(api.FinishResult), new(api.AcceptRequest), new(api.FinishRequest), new(Reports),
+			new(api.HeartbeatReply), new(api.FinishReply), new(api.FinishResult), new(api.AcceptRequest), new(api.FinishRequest), new(Reports), new(MinimalFinishReply), new(MinimalFinishResult),
 		} {
 			f.fill(reflect.ValueOf(v).Elem())
 			switch a := v.(type) { // these travel as values

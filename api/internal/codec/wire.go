@@ -134,6 +134,20 @@ type MinimalResults struct {
 	Results []MinimalResult `json:"results"`
 }
 
+// MinimalFinishReply is a FinishReply with "Prefer: return=minimal".
+//
+//fields:json
+type MinimalFinishReply struct {
+	Task     MinimalTask `json:"task"`
+	Repeated bool        `json:"repeated,omitempty"`
+}
+
+// MinimalFinishResult is a FinishResult with "Prefer: return=minimal".
+type MinimalFinishResult struct {
+	*MinimalFinishReply
+	Error *api.Error `json:"error,omitempty"`
+}
+
 // TaskAnswer is {"task": …}.
 //
 //fields:json answer

@@ -169,7 +169,8 @@ func (s *Set) object(t reflect.Type, request bool) *jsonschema.Schema {
 	if !request {
 		o.AdditionalProperties = nil
 	}
-	if t == reflect.TypeFor[api.SubmitReply]() {
+	switch t {
+	case reflect.TypeFor[api.SubmitReply](), reflect.TypeFor[api.FinishReply]():
 		o.Properties["task"] = s.submitted()
 	}
 	if either == nil {
@@ -187,11 +188,12 @@ func (s *Set) object(t reflect.Type, request bool) *jsonschema.Schema {
 	return &jsonschema.Schema{Description: s.comment(t.Name()), OneOf: []*jsonschema.Schema{either, o}}
 }
 
-// submitted is the schema of a task in the answer to a submit, which may be short (codec.MinimalTask): more is optional in it than in a Task.
+// submitted is the schema of a task in the answer to a submit or a finish, which may be short (codec.MinimalTask): more is optional in it than in a
+// Task.
 func (s *Set) submitted() *jsonschema.Schema {
 	const name = "SubmittedTask"
 	one := s.Named["Task"].CloneSchemas()
-	one.Description = "SubmittedTask is a Task. With \"Prefer: return=minimal\" it has only what is required here."
+	one.Description = "SubmittedTask is a Task in the answer to a submit or a finish. With \"Prefer: return=minimal\" it has only what is required here."
 	one.Required = nil
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[codec.MinimalTask]()) {
 		one.Required = append(one.Required, f.Tag.Get("json"))
