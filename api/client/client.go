@@ -43,7 +43,8 @@ type Config struct {
 	BatchBytes int
 	// Pipelined puts Submits that are made at the same time into few requests. It is for programs with many callers: without it
 	// each caller needs a connection, and each task a request. Answers and errors are the same as those of a Submit alone, but
-	// Meta has no Body. A Submit under an Idempotency-Key goes alone.
+	// Meta has no Body. A Submit under an Idempotency-Key goes alone. One that is traced takes its
+	// trace along; to servers of version 0.1.0, which know only that of a whole request, it goes alone.
 	Pipelined bool
 	// Sent, if set, is told how many bytes of a request's body are on their way. It is called from another goroutine. If the
 	// request is sent again, the number begins anew.
@@ -89,9 +90,11 @@ type Client struct {
 	urls    []*url.URL
 	http    *http.Client
 	config  Config
-	current atomic.Int64       // index of the URL whose node answered last
-	pipe    *pipeline.Pipeline // nil: each Submit is a request
-	streams map[*url.URL]*socket.Node
+	current atomic.Int64 // index of the URL whose node answered last
+	// tracesAlone says that a server has refused submits that name traces: each goes by itself, with the trace in a header.
+	tracesAlone atomic.Bool
+	pipe        *pipeline.Pipeline // nil: each Submit is a request
+	streams     map[*url.URL]*socket.Node
 }
 
 var _ api.Service = (*Client)(nil)

@@ -8,6 +8,7 @@ import (
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/client/internal/pipeline"
 	"github.com/taskrt/taskrt/api/internal/codec"
+	"github.com/taskrt/taskrt/api/tracing"
 )
 
 func newPipeline(c *Client) *pipeline.Pipeline {
@@ -22,9 +23,25 @@ func newPipeline(c *Client) *pipeline.Pipeline {
 // submitPipelined is Client.Submit through the pipeline, for a request that has been checked. alone says that the caller is to send the request
 // by itself.
 func submitPipelined(ctx context.Context, c *Client, r *api.SubmitRequest) (reply *api.SubmitReply, alone bool, err error) {
-	a := c.pipe.Submit(ctx, pipeline.Kind{Resend: resendable(r), Minimal: r.Minimal}, codec.AppendRequest(nil, r))
+	traced := tracing.Parent(ctx) != ""
+	a := c.pipe.Submit(ctx, pipeline.Kind{Resend: resendable(r), Minimal: r.Minimal, Traced: traced}, codec.AppendRequest(nil, withTrace(ctx, r)))
+	if traced && api.CodeOf(a.Err) == api.CodeUnknownField { // a server of version 0.1.0: it knows the trace of a request only
+		c.tracesAlone.Store(true)
+		return nil, true, nil
+	}
 	api.SetIndex(ctx, a.Index)
 	return a.Reply, a.Alone, a.Err
+}
+
+// withTrace returns a submit that says itself what the header of a request of its own would say (SPEC U2): a request of many has one header.
+func withTrace(ctx context.Context, r *api.SubmitRequest) *api.SubmitRequest {
+	traceparent, tracestate := tracing.Texts(tracing.Own(ctx, r.Traceparent, r.Tracestate))
+	if traceparent == "" {
+		return r
+	}
+	own := *r
+	own.Traceparent, own.Tracestate = traceparent, tracestate
+	return &own
 }
 
 // submitTogether sends the bodies of submits in one request, and returns the answer to each.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/client"
+	"github.com/taskrt/taskrt/api/tracing"
 )
 
 // held is a transport whose requests stay under way until a test answers them.
@@ -25,6 +27,8 @@ type heldRequest struct {
 	ids    []string
 	many   bool
 	key    string
+	traces []string // of the tasks that name one
+	header string
 	answer chan func() (*http.Response, error)
 }
 
@@ -35,18 +39,20 @@ func (h *held) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	var b struct {
-		ID    string
-		Tasks []struct{ ID string }
+		ID, Traceparent, Tracestate string
+		Tasks                       []struct{ ID, Traceparent, Tracestate string }
 	}
 	if err := json.Unmarshal(body, &b); err != nil {
 		return nil, err
 	}
-	x := &heldRequest{many: b.Tasks != nil, key: r.Header.Get(api.KeyHeader), answer: make(chan func() (*http.Response, error))}
+	x := &heldRequest{many: b.Tasks != nil, key: r.Header.Get(api.KeyHeader), header: r.Header.Get(tracing.Header), answer: make(chan func() (*http.Response, error))}
 	if !x.many {
 		x.ids = []string{b.ID}
+		x.traces = []string{strings.TrimSpace(b.Traceparent + " " + b.Tracestate)}
 	}
 	for _, one := range b.Tasks {
 		x.ids = append(x.ids, one.ID)
+		x.traces = append(x.traces, strings.TrimSpace(one.Traceparent+" "+one.Tracestate))
 	}
 	select {
 	case h.requests <- x:
@@ -308,6 +314,51 @@ func TestPipelineAlone(t *testing.T) {
 		y.ok(nil)
 		p.want("aaa", "aaa")
 		p.want("bbb", "bbb")
+		second.ok(nil)
+	})
+}
+
+// TestPipelineTraced: submits of different traces share a request, each with its own (SPEC U2). Where a server does not take that, each goes alone,
+// with the trace in the header, and from then on at once.
+func TestPipelineTraced(t *testing.T) {
+	const one, two = "00-11111111111111111111111111111111-1111111111111111-01", "00-22222222222222222222222222222222-2222222222222222-01"
+	traced := func(p *pipe, parent, state string) context.Context {
+		return tracing.WithState(tracing.WithParent(p.t.Context(), parent), state)
+	}
+	inPipe(t, client.Config{}, func(p *pipe, first, second *heldRequest) {
+		p.submit(traced(p, one, ""), "aaa")
+		x := p.next("aaa")
+		p.submit(traced(p, one, ""), "bbb")
+		y := p.next("bbb")
+		p.submit(traced(p, one, "v=1"), "ccc")
+		p.submit(traced(p, two, ""), "ddd")
+		own := api.SubmitRequest{Behavior: "echo", ID: "eee", IfExists: "join", Traceparent: two, Tracestate: "v=2"}
+		p.send(traced(p, one, ""), own)
+		x.ok(nil)
+		z := p.next("ccc", "ddd", "eee")
+		if want := []string{one + " v=1", two, two + " v=2"}; !slices.Equal(z.traces, want) || z.header != "" {
+			p.t.Errorf("traces %q, header %q", z.traces, z.header)
+		}
+		z.ok(nil)
+		y.ok(nil)
+		first.ok(nil)
+		second.ok(nil)
+	})
+	inPipe(t, client.Config{}, func(p *pipe, first, second *heldRequest) { // a server of version 0.1.0
+		p.submit(traced(p, one, ""), "aaa")
+		p.next("aaa").problem("unknown_field")
+		for _, id := range []string{"aaa", "bbb"} {
+			if id == "bbb" {
+				p.submit(traced(p, one, ""), "bbb")
+			}
+			x := p.next(id)
+			if x.header != one || !slices.Equal(x.traces, []string{""}) {
+				p.t.Errorf("%s: header %q, traces %q", id, x.header, x.traces)
+			}
+			x.ok(nil)
+			p.want(id, id)
+		}
+		first.ok(nil)
 		second.ok(nil)
 	})
 }

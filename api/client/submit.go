@@ -19,7 +19,7 @@ func (c *Client) Submit(ctx context.Context, r api.SubmitRequest) (*api.SubmitRe
 	if r.Wait > 0 {
 		return c.submitAndWait(ctx, &r)
 	}
-	if c.pipe != nil && idempotencyKey(ctx) == "" && tracing.Parent(ctx) == "" { // one request has one key, and one trace
+	if c.pipe != nil && idempotencyKey(ctx) == "" && (tracing.Parent(ctx) == "" || !c.tracesAlone.Load()) { // one request has one key
 		reply, alone, err := submitPipelined(ctx, c, &r)
 		if !alone {
 			return reply, err

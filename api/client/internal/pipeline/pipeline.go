@@ -29,9 +29,9 @@ type Config struct {
 	Unsent string
 }
 
-// Kind is what submits have in common that go together: whether they may be sent again if the outcome is unknown, and whether
-// the short answer is enough.
-type Kind struct{ Resend, Minimal bool }
+// Kind is what submits have in common that go together: whether they may be sent again if the outcome is unknown, whether the short answer
+// is enough, and whether they name traces, for which a server of version 0.1.0 refuses them all.
+type Kind struct{ Resend, Minimal, Traced bool }
 
 // Answer is what came of a submit.
 type Answer struct {
