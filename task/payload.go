@@ -50,18 +50,23 @@ func (p Payload) InBlob(digest string) Payload {
 // sameBlobs reports whether both payloads need the same blobs for the same purpose.
 func (p *Payload) sameBlobs(q *Payload) bool {
 	a, b := p.Blobs, q.Blobs
-	if a == nil || b == nil || a == b {
-		return a == b
-	}
-	return a.Content == b.Content && slices.Equal(a.Named, b.Named)
+	return a == b || a != nil && b != nil && a.Content == b.Content && slices.Equal(a.Named, b.Named)
 }
 
 // admit returns the refusal of a command that brings p as a field, if p's shape is wrong or p needs a blob that is not
 // stored. The proposer puts the bytes again and proposes again (SPEC M3).
 func (m *Machine) admit(field string, p *Payload) (Result, bool) {
-	if what := p.wrong(); what != "" {
+	switch what := p.wrong(); {
+	case what != "":
 		return invalid(field, what), false
+	case p.Blobs != nil:
+		return m.stored(field, p)
 	}
+	return Result{}, true
+}
+
+// stored is admit for payloads that need blobs. It stands apart, because what its loop captures is allocated.
+func (m *Machine) stored(field string, p *Payload) (Result, bool) {
 	for s := range p.Digests() {
 		r := m.blobs.Find(s)
 		switch {
