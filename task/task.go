@@ -199,7 +199,15 @@ type Task struct {
 	ID        string `cbor:"2,keyasint" field:"head"`
 	Behavior  string `cbor:"3,keyasint" field:"head,shared"`
 	Version   string `cbor:"4,keyasint,omitempty" field:"bit=17,place=12,name"` // pinned version (SPEC B2); "" = the active one at the next lease
-	Status    Status `cbor:"5,keyasint" field:"head"`
+	// Values of one byte stand side by side, so that a Task takes 496 bytes: more than 512 would be 576 of the heap.
+	Status   Status `cbor:"5,keyasint" field:"head"`
+	Priority int8   `cbor:"29,keyasint" field:"head"`                      // 0..9, default 4 (SPEC T4)
+	Role     Role   `cbor:"31,keyasint,omitempty" field:"bit=16,place=20"` // of an operation's task (SPEC O1-O3); Parent is the operation's ID then
+	// Suspect: a process died while it executed in it, beside others. It runs alone until an attempt of it ends otherwise (SPEC L5).
+	Suspect bool `cbor:"33,keyasint,omitempty" field:"bit=18"`
+	// Excess: it is final, its behavior would keep it for ever, and so many are kept so already in its namespace, which has no
+	// quota, that it is kept for the default times instead (SPEC T9).
+	Excess bool `cbor:"35,keyasint,omitempty" field:"bit=20"`
 
 	Params     Payload `cbor:"6,keyasint,omitempty" field:"bit=0,place=1,blobs"`
 	Result     Payload `cbor:"7,keyasint,omitempty" field:"bit=1,place=2,blobs"`
@@ -214,9 +222,8 @@ type Task struct {
 	Failures  int64 `cbor:"14,keyasint,omitempty" field:"with=Attempt"`   // failed runs since the last success, retry, rerun or resubmit
 	LostCount int64 `cbor:"15,keyasint,omitempty" field:"with=Attempt"`   // losses since the last outcome or durable checkpoint
 
-	Lease *Lease `cbor:"16,keyasint,omitempty" field:"running,place=13"`
-	Ended *Ended `cbor:"17,keyasint,omitempty" field:"bit=8,place=14"`
-
+	Lease      *Lease `cbor:"16,keyasint,omitempty" field:"running,place=13"`
+	Ended      *Ended `cbor:"17,keyasint,omitempty" field:"bit=8,place=14"`
 	Resubmit   Time   `cbor:"18,keyasint,omitempty" field:"with=Lease"`        // resubmit flag with its time (SPEC I3); 0: not set
 	CancelCode string `cbor:"19,keyasint,omitempty" field:"with=Lease,shared"` // "" unless cancel was requested; CANCELLED or DEADLINE_EXCEEDED
 
@@ -230,24 +237,12 @@ type Task struct {
 	Parent    string    `cbor:"26,keyasint,omitempty" field:"bit=12,place=16"`
 	Partition string    `cbor:"27,keyasint,omitempty" field:"bit=13,place=17"`
 	Labels    []Label   `cbor:"28,keyasint,omitempty" field:"bit=14,place=19"`
-	Priority  int8      `cbor:"29,keyasint" field:"head"` // 0..9, default 4 (SPEC T4)
 
 	ConcurrencyKey string `cbor:"30,keyasint,omitempty" field:"bit=15,place=18"` // SPEC L11; computed by the proposer when params are set
-
-	Role  Role   `cbor:"31,keyasint,omitempty" field:"bit=16,place=20"` // of an operation's task (SPEC O1-O3); Parent is the operation's ID then
-	Bound uint64 `cbor:"32,keyasint,omitempty" field:"with=Role"`       // a cleanup: the only session that may run it (SPEC O3)
-
-	// Suspect: a process died while it executed in it, beside others. It runs alone until an attempt of it ends otherwise (SPEC L5).
-	Suspect bool `cbor:"33,keyasint,omitempty" field:"bit=18"`
-
+	Bound          uint64 `cbor:"32,keyasint,omitempty" field:"with=Role"`       // a cleanup: the only session that may run it (SPEC O3)
 	// DueSince is when NotBefore was set to a time that had passed: in T4 order the task is due since then, so that nobody goes
 	// before others by naming a past time. 0: since NotBefore.
 	DueSince Time `cbor:"34,keyasint,omitempty" field:"bit=19,place=10"`
-
-	// Excess: it is final, its behavior would keep it for ever, and so many are kept so already in its namespace, which has no
-	// quota, that it is kept for the default times instead (SPEC T9).
-	Excess bool `cbor:"35,keyasint,omitempty" field:"bit=20"`
-
 	// Creator is the number of the access token that created it, or its parent or operation (SPEC A5). 0: nobody in particular.
 	Creator uint64 `cbor:"36,keyasint,omitempty" field:"bit=21,place=21"`
 

@@ -2,6 +2,8 @@ package archive
 
 import (
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -15,7 +17,8 @@ type field struct {
 	index int
 }
 
-// fieldsOf lists the stored fields of a struct. Derived fields have no place in CBOR, and none here.
+// fieldsOf lists the stored fields of a struct in the order of their CBOR numbers: where they stand in the struct is a
+// matter of its size. Derived fields have no place in CBOR, and none here.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
 	for i := range t.NumField() {
@@ -23,7 +26,15 @@ func fieldsOf(t reflect.Type) []field {
 			all = append(all, field{snake(f.Name), i})
 		}
 	}
+	slices.SortStableFunc(all, func(a, b field) int { return number(t, a) - number(t, b) })
 	return all
+}
+
+// number returns the CBOR number of a field; 0: its struct has none.
+func number(t reflect.Type, f field) int {
+	text, _, _ := strings.Cut(t.Field(f.index).Tag.Get("cbor"), ",")
+	n, _ := strconv.Atoi(text)
+	return n
 }
 
 // forms remembers the fields of the structs that an export or import has met: listing them costs more than writing them.
