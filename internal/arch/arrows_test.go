@@ -376,6 +376,7 @@ var thirdParty = map[string][]string{
 	"cmd/taskrt/internal/observe":  {"github.com/urfave/cli/v2", "go.yaml.in/yaml/v3"},
 	"traces":                       {"go.opentelemetry.io/otel"},
 	"api/client/internal/socket":   {"github.com/coder/websocket"},
+	"cmd/taskrt/internal/heap":     {"golang.org/x/sys"},
 }
 
 // lineOf finds the line of arrows for a package: its own, or that of a pattern.

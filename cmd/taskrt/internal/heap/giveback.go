@@ -25,8 +25,9 @@ type saver struct {
 	kept      uint64 // what was held right after it last collected
 }
 
-func (s *saver) run() {
-	for range time.Tick(quietLook) {
+func (s *saver) run(c *collector) {
+	for now := range time.Tick(quietLook) {
+		c.relax(now)
 		s.look()
 	}
 }

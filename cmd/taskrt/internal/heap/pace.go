@@ -7,16 +7,27 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
+	"time"
 )
 
 // How often the garbage collector runs. Go's own rule lets the heap grow by as much as lives. Most of what lives in a
 // node holds no pointers (records, params, blobs under way) and costs the collector nothing. So nothing is gained by
 // waiting for as much garbage again, and a node with a gigabyte of tasks would take two. A node with little on its
 // heap, on the other hand, would collect many times a second under load. So the heap may grow by as much as the
-// collector has to look at, but by at least minSlack, and at most as Go lets it. Whoever sets GOGC decides instead;
+// collector has to look at, but by at least a slack, and at most as Go lets it. Whoever sets GOGC decides instead;
 // GOMEMLIMIT works beside this.
+//
+// The slack is minSlack while collections are rare. It doubles with each collection that follows the one before within
+// hurried, up to maxSlack: a busy node allocates half a gigabyte a second, and with minSlack a tenth of its CPU time
+// would go into looking at the same heap again. It is minSlack again once calm has passed without a collection, so that
+// what a burst left behind is collected soon after it.
 const (
 	minSlack  = 48 << 20
+	maxSlack  = 160 << 20
+	hurried   = 250 * time.Millisecond
+	calm      = time.Second
+	ofMachine = 16      // maxSlack is at most such a part of the machine's memory
 	maxGC     = 100_000 // percent: a heap of 32 KiB would ask for as much
 	scannedAt = "/gc/scan/total:bytes"
 	liveAt    = "/gc/heap/live:bytes"
@@ -27,12 +38,19 @@ func Tend() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	(&collector{}).arm()
-	go (&saver{}).run()
+	c := &collector{slack: minSlack, most: mostSlack(memory())}
+	c.arm()
+	go (&saver{}).run(c)
 }
 
 // collector adapts GOGC after each collection, when a finalizer runs.
-type collector struct{ percent int }
+type collector struct {
+	mu      sync.Mutex
+	percent int
+	slack   uint64
+	most    uint64    // the largest slack
+	last    time.Time // of the last collection
+}
 
 // mark is garbage until the next collection.
 type mark struct{ _ [16]byte }
@@ -45,20 +63,57 @@ func (c *collector) arm() {
 }
 
 func (c *collector) adapt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.slack, c.last = nextSlack(c.slack, c.most, now.Sub(c.last)), now
+	c.set()
+}
+
+// relax ends the time of a large slack when nothing was collected for calm: nobody is in a hurry any more.
+func (c *collector) relax(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.slack > minSlack && now.Sub(c.last) > calm {
+		c.slack = minSlack
+		c.set()
+	}
+}
+
+// set sets GOGC by the last collection and the slack.
+func (c *collector) set() {
 	s := []metrics.Sample{{Name: scannedAt}, {Name: liveAt}}
 	metrics.Read(s)
 	if s[0].Value.Kind() != metrics.KindUint64 || s[1].Value.Kind() != metrics.KindUint64 {
 		return // another version of Go keeps its own rule
 	}
-	want := gcPercent(s[1].Value.Uint64(), s[0].Value.Uint64())
+	want := gcPercent(s[1].Value.Uint64(), s[0].Value.Uint64(), c.slack)
 	if d := want - c.percent; d > c.percent/10 || d < -c.percent/10 { // setting it stops the world for a moment
 		c.percent = want
 		debug.SetGCPercent(want)
 	}
 }
 
+// nextSlack returns the slack after a collection that came so long after the one before.
+func nextSlack(slack, most uint64, since time.Duration) uint64 {
+	switch {
+	case since < hurried:
+		return min(2*slack, most)
+	case since > calm:
+		return minSlack
+	}
+	return slack
+}
+
+// mostSlack returns the largest slack in a machine with so many bytes of memory; 0: nobody knows.
+func mostSlack(machine uint64) uint64 {
+	if machine == 0 {
+		return minSlack
+	}
+	return max(minSlack, min(maxSlack, machine/ofMachine))
+}
+
 // gcPercent returns GOGC for a heap of which live bytes live and scanned bytes must be looked at.
-func gcPercent(live, scanned uint64) int {
-	slack := max(minSlack, min(live, scanned))
-	return int(max(1, min(maxGC, slack*100/max(live, 1))))
+func gcPercent(live, scanned, slack uint64) int {
+	return int(max(1, min(maxGC, max(slack, min(live, scanned))*100/max(live, 1))))
 }

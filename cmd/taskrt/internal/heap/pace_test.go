@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+	"time"
 )
 
 func TestGCPercent(t *testing.T) {
@@ -11,25 +12,75 @@ func TestGCPercent(t *testing.T) {
 	for _, c := range []struct {
 		what          string
 		live, scanned uint64
+		slack         uint64
 		want          int
 	}{
-		{"a new process", 2 * mib, mib, 2400},
-		{"nothing at all", 0, 0, maxGC},
-		{"a gigabyte of records", 1024 * mib, 10 * mib, 4},
-		{"a gigabyte of pointers", 1024 * mib, 1024 * mib, 100},
-		{"half of it", 1024 * mib, 512 * mib, 50},
-		{"more than fits", 1 << 50, 1, 1},
+		{"a new process", 2 * mib, mib, minSlack, 2400},
+		{"nothing at all", 0, 0, minSlack, maxGC},
+		{"a gigabyte of records", 1024 * mib, 10 * mib, minSlack, 4},
+		{"a gigabyte of pointers", 1024 * mib, 1024 * mib, minSlack, 100},
+		{"a busy process", 16 * mib, 8 * mib, 160 * mib, 1000},
+		{"a busy process with much to look at", 1024 * mib, 512 * mib, 160 * mib, 50},
+		{"half of it", 1024 * mib, 512 * mib, minSlack, 50},
+		{"more than fits", 1 << 50, 1, minSlack, 1},
 	} {
-		if got := gcPercent(c.live, c.scanned); got != c.want {
+		if got := gcPercent(c.live, c.scanned, c.slack); got != c.want {
 			t.Errorf("%s: %d %%, want %d", c.what, got, c.want)
 		}
+	}
+}
+
+// TestSlack: the slack follows how often the collector runs, and the machine bounds it.
+func TestSlack(t *testing.T) {
+	most, slack := mostSlack(8<<30), uint64(minSlack)
+	if most != maxSlack {
+		t.Errorf("8 GiB: a slack of up to %d", most)
+	}
+	for _, step := range []struct {
+		since time.Duration
+		want  uint64
+	}{
+		{50 * time.Millisecond, 96 << 20},
+		{100 * time.Millisecond, 160 << 20},
+		{200 * time.Millisecond, 160 << 20},
+		{500 * time.Millisecond, 160 << 20},
+		{2 * time.Second, minSlack},
+		{time.Minute, minSlack},
+	} {
+		if slack = nextSlack(slack, most, step.since); slack != step.want {
+			t.Errorf("a collection after %v: %d, want %d", step.since, slack, step.want)
+		}
+	}
+	for machine, want := range map[uint64]uint64{0: minSlack, 512 << 20: minSlack, 1 << 30: 64 << 20, 64 << 30: maxSlack} {
+		if got := mostSlack(machine); got != want {
+			t.Errorf("%d bytes: %d, want %d", machine, got, want)
+		}
+	}
+}
+
+// TestSlackEnds: a burst's slack ends without another collection.
+func TestSlackEnds(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	c := &collector{slack: maxSlack, most: maxSlack}
+	c.adapt()
+	c.slack = maxSlack
+	c.set()
+	busy := c.percent
+	c.relax(c.last.Add(calm))
+	if c.slack != maxSlack || c.percent != busy {
+		t.Errorf("within %v of a collection: %d, %d %%", calm, c.slack, c.percent)
+	}
+	c.relax(c.last.Add(calm + time.Millisecond))
+	if c.slack != minSlack || c.percent >= busy {
+		t.Errorf("after %v without a collection: %d, %d %% (%d %% before)", calm, c.slack, c.percent, busy)
 	}
 }
 
 // TestCollectorAdapts: after collections GOGC is what the rule says, and follows the heap.
 func TestCollectorAdapts(t *testing.T) {
 	before := debug.SetGCPercent(100)
-	c := &collector{}
+	c := &collector{slack: minSlack, most: minSlack}
 	c.adapt()
 	small := debug.SetGCPercent(100)
 	keep := make([]byte, 512<<20)
