@@ -12,9 +12,9 @@ import (
 	"github.com/taskrt/taskrt/internal/trio"
 )
 
-// settle is how long the nodes are left alone before their memory is read. Garbage is collected after two minutes at the latest, and
-// given back to the system in the background.
-const settle = 10 * time.Second
+// settle is how long the nodes are left alone before their memory is read. A node gives memory back that it has no use for after three
+// to six seconds without work, and on two busy cores it may have a snapshot to finish before.
+const settle = 15 * time.Second
 
 // memoryPreset measures how much memory the nodes take with many tasks queued.
 func memoryPreset(ctx context.Context, b *bed) error {
