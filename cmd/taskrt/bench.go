@@ -68,8 +68,8 @@ var benchPresets = []struct {
 	{"idle", "what the nodes use when there is nothing to do", func() []cli.Flag {
 		return []cli.Flag{benchFor("30s"), durationFlag("bench", "warmup", "10s", "how long the nodes are left alone before"), benchRuns(1)}
 	}},
-	{"memory", "of the nodes, with tasks queued", func() []cli.Flag {
-		return []cli.Flag{benchTasks(1_000_000), benchBatch()}
+	{"memory", "of the nodes, with tasks queued or done", func() []cli.Flag {
+		return []cli.Flag{benchTasks(1_000_000), benchBatch(), boolFlag("bench", "finished", "the tasks are done, with results as long as their params")}
 	}},
 }
 
@@ -167,7 +167,7 @@ func (p *program) bench(c *cli.Context, preset string) error {
 func benchConfig(c *cli.Context) (bench.Config, error) {
 	config := bench.Config{
 		URLs: splitList(c.String("server")), Slots: c.Int("worker-slots"), Payload: c.Int("payload"), Runs: c.Int("runs"), Batch: c.Int("batch"),
-		Tasks: c.Int("tasks"), Drained: c.Int("drained"), Pipelined: c.Bool("pipelined"), HTTP: c.Bool("without-streams"), Version: buildVersion().Version, Secure: c.Bool("secure"),
+		Tasks: c.Int("tasks"), Finished: c.Bool("finished"), Drained: c.Int("drained"), Pipelined: c.Bool("pipelined"), HTTP: c.Bool("without-streams"), Version: buildVersion().Version, Secure: c.Bool("secure"),
 	}
 	var err error
 	if config.TLS, err = keys.Client(c); err != nil {

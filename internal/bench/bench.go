@@ -40,6 +40,7 @@ type Config struct {
 	Runs      int
 	Batch     int       // tasks of a batch
 	Tasks     int       // drain, memory, restart, cold, scale, external: how many tasks are queued
+	Finished  bool      // memory: the tasks are done before it is measured
 	Drained   int       // scale: how many of them run
 	Rates     []float64 // latency: per second, one row each
 	Factor    float64   // overload: how many times as much is offered as the cluster takes

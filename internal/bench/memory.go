@@ -16,19 +16,32 @@ import (
 // to six seconds without work, and on two busy cores it may have a snapshot to finish before.
 const settle = 15 * time.Second
 
-// memoryPreset measures how much memory the nodes take with many tasks queued.
+// memoryPreset measures how much memory the nodes take with many tasks queued, or done: then each has a result besides, which is its
+// params again.
 func memoryPreset(ctx context.Context, b *bed) error {
 	if b.cluster == nil {
 		return errNotOurs
 	}
 	b.Runs, b.steps, b.report.Runs = 1, 1, 1
-	return b.runs(ctx, plural(b.Tasks, "task")+" queued", func(ctx context.Context) ([]value, error) {
+	state := " queued"
+	if b.Finished {
+		state = " done"
+	}
+	return b.runs(ctx, plural(b.Tasks, "task")+state, func(ctx context.Context) ([]value, error) {
 		before, err := b.anonymous()
 		if err != nil {
 			return nil, err
 		}
 		if err := b.fill(ctx, b.Tasks); err != nil {
 			return nil, err
+		}
+		if b.Finished {
+			if err := b.pause(ctx, false); err != nil {
+				return nil, err
+			}
+			if err := b.emptied(ctx); err != nil {
+				return nil, err
+			}
 		}
 		if err := Pause(ctx, settle); err != nil {
 			return nil, err

@@ -199,19 +199,8 @@ func drainPreset(ctx context.Context, b *bed) error {
 		if err := b.pause(ctx, false); err != nil {
 			return nil, err
 		}
-		for {
-			s, err := b.client.BehaviorStats(ctx, b.namespace, behavior)
-			if err != nil {
-				return nil, err
-			}
-			left := s.Due + s.Running + s.Delayed + s.Retrying
-			if left == 0 {
-				break
-			}
-			b.tell(fmt.Sprintf("%d tasks left", left))
-			if err := Pause(ctx, 20*time.Millisecond); err != nil {
-				return nil, err
-			}
+		if err := b.emptied(ctx); err != nil {
+			return nil, err
 		}
 		took, used := time.Since(begun), cpu.figure(int64(n))
 		failed, err := b.client.Tasks(ctx, api.ListRequest{Namespace: b.namespace, Behaviors: []string{behavior}, Statuses: []string{"FAILURE"}, Limit: 1})
@@ -223,4 +212,18 @@ func drainPreset(ctx context.Context, b *bed) error {
 		}
 		return append([]value{{"done", "1/s", float64(n) / took.Seconds()}, {"time", "s", took.Seconds()}}, used...), nil
 	})
+}
+
+// emptied waits until every task has its outcome.
+func (b *bed) emptied(ctx context.Context) error {
+	for {
+		left, err := b.queued(ctx)
+		if err != nil || left == 0 {
+			return err
+		}
+		b.tell(fmt.Sprintf("%d tasks left", left))
+		if err := Pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
