@@ -13,11 +13,6 @@ import (
 // Numbers are varints, instants are counted from created_at, names are numbers of table.Names. It lives in memory only: how it looks is no contract,
 // and what it says is hashed field by field (digest.go). The fields that are not zero are written and read by pack_gen.go.
 
-// packs reports whether t is kept packed. What can be of a running task only a packed record does not know.
-func packs(t *Task) bool {
-	return t.Status != Running && !runs(t) && t.Priority >= 0 && t.Priority < 16 && t.Status < 16
-}
-
 // packer writes one record.
 type packer struct {
 	store.Writer
@@ -52,7 +47,12 @@ func (form) Key(t *Task) (namespace, id string) { return t.Namespace, t.ID }
 
 func (form) Created(t *Task) uint64 { return t.CreatedRev }
 
-func (form) Packs(t *Task) bool { return packs(t) }
+// Packs reports whether t is kept packed. What can be of a running task only a packed record does not know.
+func (form) Packs(t *Task) bool {
+	return t.Status != Running && !runs(t) && t.Priority >= 0 && t.Priority < 16 && t.Status < 16
+}
+
+func (form) Stays(t *Task) bool { return t.Final() }
 
 func (form) AppendNames(b []byte, names *table.Names, t *Task) []byte {
 	p := packer{Writer: store.Writer{B: b}, table: names}

@@ -190,7 +190,7 @@ func (r *restorer) takeTask(t *Task) error {
 		return err
 	}
 	m.sum += hashTask(t)
-	if !packs(t) {
+	if !(form{}).Packs(t) {
 		t = r.own(t)
 	}
 	m.addRow(m.behaviorRow(t.Namespace, t.Behavior), t)

@@ -54,7 +54,7 @@ func (r *ring) push(x *Record) {
 	if !r.rows.Has(page) {
 		r.rows.Put(page)
 	}
-	r.rows.Edit(page)[at] = row{x.Number, x.At, r.arena.Write(x.pack()), x.about()}
+	r.rows.Edit(page)[at] = row{x.Number, x.At, r.arena.Write(x.pack(), false), x.about()}
 	r.n++
 }
 
@@ -72,7 +72,7 @@ func (r *ring) replace(i int, x *Record) {
 	page, at := r.slot(i)
 	row := &r.rows.Edit(page)[at]
 	r.arena.Free(row.ref)
-	row.ref = r.arena.Write(x.pack())
+	row.ref = r.arena.Write(x.pack(), false)
 }
 
 // after returns the place of the first record with a number above a given one.

@@ -22,7 +22,7 @@ func (s *Store[T]) pack(owner uint32, t *T) table.Ref {
 	b = s.form.AppendNames(b, &s.names, t)
 	b = s.form.AppendBody(b, t)
 	s.scratch = b
-	at := s.arena.Write(b)
+	at := s.arena.Write(b, s.form.Stays(t))
 	if cap(b) > table.ChunkBytes {
 		s.scratch = nil
 	}

@@ -23,6 +23,7 @@ type Form[T any] interface {
 	Key(t *T) (namespace, id string)
 	Created(t *T) uint64 // rising, no two records have the same
 	Packs(t *T) bool     // whether it can be packed
+	Stays(t *T) bool     // whether it is unlikely to change soon; it only decides beside which others it is kept
 	// AppendNames appends the names in a packed record: how many there are, and a number of each, which names gives.
 	AppendNames(b []byte, names *table.Names, t *T) []byte
 	// AppendBody appends all else that the record says, besides its ID, when it was created and whose it is.

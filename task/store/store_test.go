@@ -28,6 +28,8 @@ func (form) Created(t *record) uint64 { return t.created }
 
 func (form) Packs(t *record) bool { return !t.runs }
 
+func (form) Stays(t *record) bool { return t.n%2 == 0 }
+
 func (form) AppendNames(b []byte, names *table.Names, t *record) []byte {
 	b = binary.AppendUvarint(b, uint64(len(t.names)))
 	for _, name := range t.names {
@@ -190,7 +192,7 @@ func TestCheckSees(t *testing.T) {
 			*a, *b = *b, *a
 		},
 		"order by rev":   func(s *store, packed, _, _ *queue.Row) { s.cell(packed.ID).created = 1 << 40 },
-		"bytes alive":    func(s *store, _, _, _ *queue.Row) { s.arena.Write(make([]byte, 9)) },
+		"bytes alive":    func(s *store, _, _, _ *queue.Row) { s.arena.Write(make([]byte, 9), false) },
 		"bytes dead":     func(s *store, packed, _, _ *queue.Row) { s.arena.Free(s.cell(packed.ID).record) },
 		"other record":   func(s *store, packed, other, _ *queue.Row) { s.cell(packed.ID).record = s.cell(other.ID).record },
 		"body":           func(s *store, packed, _, _ *queue.Row) { b := s.Packed(packed); b[len(b)-1] = 0x80 | b[len(b)-1] },

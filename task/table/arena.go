@@ -9,12 +9,13 @@ import (
 // Arena holds records, which are bytes with their length in front, in chunks that are only appended to. Written bytes
 // stay as they are: a frozen arena reads them, and so does a caller that was handed a part of a record. A record that
 // was given up is dead. When much is dead, the live records of the emptiest chunks are written again, and the chunks
-// are let go.
+// are let go. Records that stay have chunks of their own: so most of the others' chunks die as a whole, and nothing has
+// to be written again.
 type Arena struct {
 	chunks [][]byte   // nil: no chunk has this number
 	use    []chunkUse // of chunks; nil in a frozen arena, which is only read
 	gone   []uint32   // numbers of chunks that are nil
-	open   int        // the chunk that is appended to; -1: none
+	open   [2]int     // the chunks that are appended to, of records that pass and of those that stay; -1: none
 	hand   int        // where Compact goes on looking
 	alive  int        // bytes of records in all chunks
 	dead   int
@@ -37,7 +38,14 @@ const LongRecord = ChunkBytes / 16
 const DeadBytes = 256 << 10
 
 // NewArena returns an empty arena.
-func NewArena() Arena { return Arena{open: -1} }
+func NewArena() Arena { return Arena{open: [...]int{-1, -1}} }
+
+// These are what records do: most of those that pass are given up in the order in which they were written, those that
+// stay are given up late.
+const (
+	passes = iota
+	stays
+)
 
 // Ref says where a record is. Its highest bit is never set: users may give it a meaning of their own.
 type Ref uint64
@@ -61,30 +69,34 @@ func (a *Arena) record(at Ref) (record []byte, whole int) {
 	return b[n:whole:whole], whole
 }
 
-// Write appends a record. The first MaxLength bytes of b are room for the record's length.
-func (a *Arena) Write(b []byte) Ref {
+// Write appends a record. The first MaxLength bytes of b are room for the record's length. stay says that the record is
+// to outlive most others. Where that turns out to be wrong, only memory is lost, until Compact gets it back.
+func (a *Arena) Write(b []byte, stay bool) Ref {
 	var head [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(head[:], uint64(len(b)-MaxLength))
 	whole := b[MaxLength-n:]
 	copy(whole, head[:n])
-	return a.write(whole)
+	if stay {
+		return a.write(whole, stays)
+	}
+	return a.write(whole, passes)
 }
 
 // MaxLength is the most bytes that the length of a record takes.
 const MaxLength = binary.MaxVarintLen32
 
 // write appends a record with its length.
-func (a *Arena) write(whole []byte) Ref {
-	chunk := a.open
+func (a *Arena) write(whole []byte, kind int) Ref {
+	chunk := a.open[kind]
 	switch {
 	case len(whole) >= LongRecord:
 		chunk = a.addChunk(len(whole))
 	case chunk < 0 || a.use[chunk].end+len(whole) > len(a.chunks[chunk]):
 		chunk = a.addChunk(max(min(ChunkBytes, a.alive), len(whole), leastChunk))
-		if former := a.open; former >= 0 && a.use[former].alive == 0 {
+		if former := a.open[kind]; former >= 0 && a.use[former].alive == 0 {
 			a.dropChunk(former)
 		}
-		a.open = chunk
+		a.open[kind] = chunk
 	}
 	use := &a.use[chunk]
 	at := use.end
@@ -114,10 +126,12 @@ func (a *Arena) Free(at Ref) {
 	use.alive -= whole
 	a.alive -= whole
 	a.dead += whole
-	if use.alive == 0 && chunk != a.open {
+	if use.alive == 0 && !a.isOpen(chunk) {
 		a.dropChunk(chunk)
 	}
 }
+
+func (a *Arena) isOpen(chunk int) bool { return chunk == a.open[passes] || chunk == a.open[stays] }
 
 func (a *Arena) dropChunk(chunk int) {
 	a.dead -= a.use[chunk].end - a.use[chunk].alive
@@ -139,20 +153,20 @@ func (a *Arena) Compact(owner func(at Ref, record []byte) *Ref) {
 		if a.hand++; a.hand >= len(a.chunks) {
 			a.hand = 0
 		}
-		if use := a.use[a.hand]; a.chunks[a.hand] != nil && a.hand != a.open && 5*use.alive < 4*use.end {
+		if use := a.use[a.hand]; a.chunks[a.hand] != nil && !a.isOpen(a.hand) && 5*use.alive < 4*use.end {
 			a.evacuate(a.hand, owner)
 			return
 		}
 	}
 }
 
-// evacuate writes the records that are alive in a chunk elsewhere.
+// evacuate writes the records that are alive in a chunk elsewhere. They have stayed when others went.
 func (a *Arena) evacuate(chunk int, owner func(at Ref, record []byte) *Ref) {
 	end := a.use[chunk].end
 	for at := 0; at < end; {
 		record, whole := a.record(chunkRef(chunk, at))
 		if kept := owner(chunkRef(chunk, at), record); kept != nil {
-			*kept = a.write(a.chunks[chunk][at : at+whole])
+			*kept = a.write(a.chunks[chunk][at:at+whole], stays)
 			a.use[chunk].alive -= whole
 			a.alive -= whole
 			a.dead += whole
@@ -187,7 +201,7 @@ func (a *Arena) Check(records func(yield func(Ref) bool)) error {
 		if use.alive != alive[i] || use.end > len(a.chunks[i]) {
 			return fmt.Errorf("chunk %d: %d bytes alive, recounted %d", i, use.alive, alive[i])
 		}
-		if use.alive == 0 && i != a.open {
+		if use.alive == 0 && !a.isOpen(i) {
 			return fmt.Errorf("chunk %d is dead", i)
 		}
 	}

@@ -36,7 +36,7 @@ func TestArena(t *testing.T) {
 		n := len(all)
 		b[MaxLength], b[MaxLength+1], b[MaxLength+2] = byte(n), byte(n>>8), byte(n>>16)
 		text := slices.Clone(b[MaxLength:])
-		return owner{a.Write(b), text}
+		return owner{a.Write(b, random.IntN(2) == 0), text}
 	}
 	type version struct {
 		frozen Arena
@@ -86,7 +86,7 @@ func TestArenaCheckFinds(t *testing.T) {
 		"chunk left": func(a *Arena) { a.addChunk(8) },
 	} {
 		a := NewArena()
-		at := a.Write(make([]byte, 100))
+		at := a.Write(make([]byte, 100), false)
 		records := func(yield func(Ref) bool) { yield(at) }
 		if err := a.Check(records); err != nil {
 			t.Fatal(err)
@@ -94,5 +94,22 @@ func TestArenaCheckFinds(t *testing.T) {
 		if damage(&a); a.Check(records) == nil {
 			t.Errorf("%s: nothing found", name)
 		}
+	}
+}
+
+// TestArenaKeepsApart: of records that pass, whole chunks die, whatever was written among them to stay.
+func TestArenaKeepsApart(t *testing.T) {
+	a := NewArena()
+	record := func() []byte { return make([]byte, MaxLength+600) }
+	var passing []Ref
+	for range 10_000 {
+		passing = append(passing, a.Write(record(), false))
+		if a.Write(record(), true); len(passing) > 100 {
+			a.Free(passing[0])
+			passing = passing[1:]
+		}
+	}
+	if alive, dead := a.Bytes(); dead > 2*ChunkBytes {
+		t.Errorf("%d bytes are dead beside %d", dead, alive)
 	}
 }
