@@ -38,8 +38,8 @@ var binary string
 var logStore = flag.String("log-store", "bolt", "format of the nodes' logs in all tests")
 
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "6") // these tests mostly wait: more of them at once than there are cores; a flag goes first
 	flag.Parse()
-	_ = flag.Set("test.parallel", "6") // these tests mostly wait: more of them at once than there are cores
 	if testing.Short() {
 		fmt.Println("e2e: skipped by -short: needs real processes")
 		os.Exit(0)
