@@ -108,7 +108,7 @@ func runPage(t *testing.T, root, script string) {
 	beside.Tie(cmd)
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TASKRT_SERVER="+d.url, "TMPDIR="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), "TASKRT_SERVER="+d.url, "TMPDIR="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir(), "GOFLAGS="+wherever(t))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	before := filesIn(t, dir)
@@ -120,6 +120,16 @@ func runPage(t *testing.T, root, script string) {
 	if left := notIgnored(t, root, slices.DeleteFunc(filesIn(t, dir), func(f string) bool { return slices.Contains(before, f) })); len(left) > 0 {
 		t.Errorf("whoever tries the page finds these in the clone, and git too: %q; tmp/ is for them", left)
 	}
+}
+
+// wherever are the flags with which Go compiles the packages of a copy once, and not again for every directory that has a copy.
+func wherever(t *testing.T) string {
+	t.Helper()
+	flags, err := leash.Command("go", "env", "GOFLAGS").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(strings.TrimSpace(string(flags)) + " -trimpath")
 }
 
 // withFreePorts lets the nodes of a page listen where nobody else does: outside of the range of ports for outgoing connections.
