@@ -58,14 +58,18 @@ test: ## all tests
 	cd packages && $(GO) test -vet=off ./... # the image, and what is said to those who run containers; make image-check runs it
 	cd packages/containers && $(GO) test -vet=off ./...
 
-# Most of what an hour's work can break, in the least time. The cache leaves out what does not depend on a change. Left out for good: real
-# processes (-short), whole clusters in virtual time, and what the simulator must find and reach.
+# Most of what an hour's work can break, in the least time. Everything is compiled. Only what changed is vetted, and tested with what imports it: those
+# beyond are for `make test`. The cache leaves out what does not depend on a change. Left out for good: real processes (-short), whole clusters in
+# virtual time, and what the simulator must find and reach.
 LONG := /internal/(clustertest|e2e|linear|maintbench)$$
 SELDOM := ^Test(FindsSabotage|Reaches|ShapesAreBounded|Specification)$$
+NEAR = $(GO) run ./internal/near -base $(or $(BASE),main)
 
-check-fast: fmt ## for the loop of a day: format, vet, the house's rules, the fast tests that a change concerns
-	$(GO) vet -tags $(TAGS) ./...
-	$(GO) test $(LEAN) -short -skip '$(SELDOM)' $$($(GO) list ./... | grep -Ev '$(LONG)') | grep -Ev '^ok|no test files' ; exit $${PIPESTATUS[0]}
+check-fast: fmt ## for the loop of a day: format, the house's rules; vet what changed since main, and its fast tests and those of its importers
+	@$(GO) list -export -f '{{""}}' -tags $(TAGS) ./... >/dev/null
+	@changed=$$($(NEAR) -changed) || exit 1; $(GO) vet -tags $(TAGS) $$changed
+	@near=$$($(NEAR) -not '$(LONG)') || exit 1; \
+		$(GO) test $(LEAN) -short -skip '$(SELDOM)' ./internal/arch $$near | grep -Ev '^ok|no test files' ; exit $${PIPESTATUS[0]}
 
 # Into real processes the race detector does not look, and in one goroutine there is none to be found: that takes ten times as long for nothing.
 # internal/races leaves out by itself the packages whose tests start no goroutine. SEQUENTIAL are long tests of the other ones; its tests hold them

@@ -284,6 +284,7 @@ var arrows = map[string][]string{
 	"api/client/internal/socket":                {"api/stream"},
 	"internal/scale":                            {},
 	"internal/scale/run":                        {"api", "api/client", "internal/bench", "internal/leash", "internal/scale", "internal/trio"},
+	"internal/near":                             {"internal/leash"},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.
