@@ -12,7 +12,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build docs bucket-check openapi-check console-check observe-check dist dist-check packages-check image image-check demo test race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare scale-calibrate scale-check meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build docs bucket-check openapi-check console-check observe-check dist dist-check packages-check image image-check demo test test-large test-all race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare scale-calibrate scale-check meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,10 +53,33 @@ observe-check: ## Prometheus' promtool reads the rules and the scrapes of taskrt
 demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 	$(GO) run ./internal/demo -taskrt bin/taskrt
 
-test: ## all tests
-	$(GO) test $(LEAN) -count 1 -timeout 30m $(ORDERED) # -count 1: the cache does not know that real processes were built anew
+# What `make test` leaves to `make test-large`, so that it ends in minutes: a test, or those of its subtests whose names match a pattern. These
+# tests build with other languages' compilers or build former versions, run every page of the documentation, drive whole clusters of processes
+# through all that can happen to them, or explore for long. internal/arch holds the list to the tests that exist.
+LARGE := \
+	TestNewRust TestNewAssemblyScript TestNewC TestDevWatchOfANewPlugin TestDocs/(tutorial|write-a-plugin)\.md TestScriptsOfTheFormerVersion \
+	TestRust TestRustBadModule TestCJSON TestAssemblyScriptWordcount TestCMakefiles \
+	TestCorpusOfThisTree TestFormerVersions TestToolsOnFormerVersions TestWorkersOfTwoVersions TestOperatorsOfTwoVersions \
+	TestPagesInABrowser TestBackupAndRestore TestBackupsBySchedule TestHostileClients TestStrangersAtTheDoor TestOwnCertificatesAreRenewed \
+	TestPoisonAmongInnocents TestGuestsDieAlone TestBuildIndexGoesOnElsewhere TestExternalPython TestAllMoveUnderLoad TestOperationsOverATable \
+	TestMapReduce TestLargeImport TestStarvedServersLive TestStarvedDevLives TestSpinningGuestsDisturbNobody TestCopiesBesideTheirOriginals \
+	TestOperationLosesLeader TestChildrenThroughFaults TestScaleModel TestSupersededRunDeletesNothing TestLinearizable TestPresets \
+	TestFindsSabotage TestReaches TestEntriesCompile TestShapesAreBounded TestNothingReferencedIsDeleted \
+	TestSmallWorld TestSmallWorldOperation TestSmallWorldExternal TestSmallWorldAgain
+
+space := $(subst ,, )
+LARGE_TESTS = $(subst $(space),|,$(foreach t,$(LARGE),^$(subst /,$$/^,$(t))$$))
+LARGE_PACKAGES = $(sort $(dir $(shell grep -rlE --include='*_test.go' --exclude-dir=testdata '^func ($(subst $(space),|,$(foreach t,$(LARGE),$(firstword $(subst /, ,$(t))))))\b' *)))
+
+test: ## the tests of every package, on real processes too; minutes
+	$(GO) test $(LEAN) -count 1 -timeout 30m -skip '$(LARGE_TESTS)' $(ORDERED) # -count 1: the cache does not know that real processes were built anew
 	cd packages && $(GO) test -vet=off ./... # the image, and what is said to those who run containers; make image-check runs it
 	cd packages/containers && $(GO) test -vet=off ./...
+
+test-large: ## the tests that `make test` leaves out: other languages, former versions, whole clusters through everything
+	$(GO) test $(LEAN) -count 1 -timeout 30m -run '$(LARGE_TESTS)' $(addprefix ./,$(LARGE_PACKAGES))
+
+test-all: test test-large ## all tests
 
 # Most of what an hour's work can break, in the least time. Everything is compiled. Only what changed is vetted, and tested with what imports it: those
 # beyond are for `make test`. The cache leaves out what does not depend on a change. Left out for good: real processes (-short), whole clusters in
