@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,6 +46,48 @@ func TestExternalPython(t *testing.T) {
 	testExternal(t, c, func(name string) *program {
 		return startProgram(t, nil, python, path, "--ca", c.ca, "--token-file", c.tokenFile, "--server", strings.Join(c.urls(), ","), "--behavior", "pin", "--name", name, "--rest", "0.2")
 	})
+}
+
+// TestExternalPythonOverAStream: the same worker over a stream, and a program that submits many tasks over one (SPEC H5).
+func TestExternalPythonOverAStream(t *testing.T) {
+	t.Parallel()
+	python := pythonWithWebSockets(t)
+	c := newPinCluster(t)
+	dir, keepClean := filepath.Join("..", "..", "examples", "external", "python"), []string{"PYTHONDONTWRITEBYTECODE=1"}
+	testExternal(t, c, func(name string) *program {
+		return startProgram(t, keepClean, python, filepath.Join(dir, "streams.py"), "--ca", c.ca, "--token-file", c.tokenFile, "--server", strings.Join(c.urls(), ","), "--behavior", "pin", "--name", name, "--rest", "0.2")
+	})
+
+	workers := startProgram(t, keepClean, python, filepath.Join(dir, "streams.py"), "--ca", c.ca, "--token-file", c.tokenFile, "--server", strings.Join(c.urls(), ","), "--behavior", "pin", "--worker-slots", "20")
+	token := filepath.Join(t.TempDir(), "submit.token")
+	writeSecret(t, token, c.draw("submitter", "default", "submit")+"\n")
+	var params, want []string
+	for pin := range 150 {
+		h := sha256.Sum256(fmt.Appendf(nil, "%03d", pin))
+		params = append(params, fmt.Sprintf(`{"digits":3,"sha256":"%x"}`, h))
+		want = append(want, fmt.Sprintf(`%s SUCCESS {"pin": "%03d", "from": 0}`, params[pin], pin))
+	}
+	submit := leash.CommandContext(t.Context(), python, filepath.Join(dir, "submit.py"), "--ca", c.ca, "--token-file", token, "--server", strings.Join(c.urls(), ","), "--behavior", "pin")
+	submit.Env, submit.Stdin = append(os.Environ(), keepClean...), strings.NewReader(strings.Join(params, "\n"))
+	out, err := submit.CombinedOutput()
+	got := strings.Split(strings.TrimSpace(string(out)), "\n")
+	slices.Sort(got)
+	slices.Sort(want)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	workers.terminate()
+}
+
+// pythonWithWebSockets finds a Python that has the library of the examples. Another Python may stand before that of the system.
+func pythonWithWebSockets(t *testing.T) string {
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if path, err := exec.LookPath(name); err == nil && leash.Command(path, "-c", "import websockets").Run() == nil {
+			return path
+		}
+	}
+	t.Skip("SKIPPED, NOT TESTED: needs the library websockets of Python: apt-get install python3-websockets")
+	return ""
 }
 
 // TestPythonReportsInstead: what the Python worker reports when its report was refused: only a result that the behavior does

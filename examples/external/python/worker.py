@@ -276,7 +276,7 @@ def serve(cluster, behavior, name, work, stopping, busy):
                     print(f"end {attempt.id}: not reported: {e}", flush=True)
 
 
-def main(work):
+def main(work, connect=Cluster):
     parser = argparse.ArgumentParser(description="runs tasks of an external behavior of a taskrt cluster")
     parser.add_argument("--server", default="http://127.0.0.1:7070", help="URLs of nodes, separated by commas")
     parser.add_argument("--ca", default=os.environ.get("TASKRT_CA"), metavar="FILE",
@@ -291,7 +291,7 @@ def main(work):
     stopping, text = threading.Event(), os.environ.get("TASKRT_TOKEN")
     try:
         token = Token(args.token_file) if args.token_file else (lambda: text) if text else None
-        cluster = Cluster(args.server.split(","), args.ca or None, token)
+        cluster = connect(args.server.split(","), args.ca or None, token)
     except (OSError, ValueError) as e:
         parser.error(str(e))
     for s in (signal.SIGINT, signal.SIGTERM):
