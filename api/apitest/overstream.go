@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/fxamacker/cbor/v2"
@@ -64,10 +66,14 @@ func (s *Stream) Close() {
 	<-s.done
 }
 
-// Ended returns when the server has ended the stream, and how.
+// Ended returns when the server has ended the stream, and how. It waits ten minutes at most, which are virtual in a bubble.
 func (s *Stream) Ended() error {
-	<-s.done
-	return s.ended
+	select {
+	case <-s.done:
+		return s.ended
+	case <-time.After(10 * time.Minute):
+		return errors.New("the stream has not ended")
+	}
 }
 
 func (s *Stream) read() {

@@ -237,9 +237,10 @@ func TestEventsRequestsThatAreRefused(t *testing.T) {
 	})
 }
 
-// cutOff feeds events with the data to readers that take nothing until none is left, and returns how many were taken for them.
+// cutOff feeds events with the data to readers that take nothing until none is left, or far too many were taken, and returns how many
+// were.
 func (s *source) cutOff(data []byte) (taken int) {
-	for s.streams() > 0 {
+	for s.streams() > 0 && taken < 10_000 {
 		select {
 		case s.feed <- api.Event{Kind: "task", Rev: 1, Data: data}:
 			taken++

@@ -84,6 +84,18 @@ func send(t *testing.T, s *apitest.Stream, requests ...stream.Request) []<-chan 
 	return answers
 }
 
+// come returns what comes. A test must not wait for ever for an answer that does not come: in a bubble the bound is virtual.
+func come[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(10 * time.Minute):
+		t.Fatal("nothing has come for ten minutes")
+	}
+	panic("unreachable")
+}
+
 func codeOf(a stream.Answer) string {
 	var e api.Error
 	_ = json.Unmarshal(a.Body, &e)
@@ -105,7 +117,7 @@ func TestStreamAnswersAsTheyCome(t *testing.T) {
 			if want == "" {
 				continue
 			}
-			a := <-answers[i]
+			a := come(t, answers[i])
 			if got := fmt.Sprintf("%d %s", a.Status, codeOf(a)); got != want {
 				t.Errorf("request %d: %s, not %s: %s", i, got, want, a.Body)
 			}
@@ -114,7 +126,7 @@ func TestStreamAnswersAsTheyCome(t *testing.T) {
 			t.Fatalf("%d requests wait", held)
 		}
 		send(t, c, stream.Request{N: 1, Cancel: true}, stream.Request{N: 99, Cancel: true})
-		if a := <-answers[0]; codeOf(a) != api.CodeOutcomeUnknown {
+		if a := come(t, answers[0]); codeOf(a) != api.CodeOutcomeUnknown {
 			t.Errorf("given up: %+v", a)
 		}
 	})
@@ -143,7 +155,7 @@ func TestStreamIsBounded(t *testing.T) {
 		<-time.After(10 * time.Minute) // the client answers no ping meanwhile that lies behind: it is there all the same
 		close(s.letGo)
 		for _, c := range answers {
-			if a := <-c; a.Status != 200 {
+			if a := come(t, c); a.Status != 200 {
 				t.Errorf("%+v", a)
 			}
 		}
@@ -172,11 +184,11 @@ func TestStreamDrains(t *testing.T) {
 		go func() { stop(); close(stopped) }()
 		synctest.Wait()
 		refused := send(t, c, get("one"))
-		if a := <-refused[0]; codeOf(a) != api.CodeNotReady {
+		if a := come(t, refused[0]); codeOf(a) != api.CodeNotReady {
 			t.Errorf("a new request: %+v", a)
 		}
 		close(s.letGo)
-		if a := <-under[0]; a.Status != 200 {
+		if a := come(t, under[0]); a.Status != 200 {
 			t.Errorf("the request under way: %+v", a)
 		}
 		if err := c.Ended(); websocket.CloseStatus(err) != websocket.StatusGoingAway {
@@ -343,7 +355,7 @@ func TestStreamGivesTasksBack(t *testing.T) {
 		defer stop()
 		accept := stream.Request{Method: "POST", Path: "/v1/behaviors/bee/accept", Body: json.RawMessage(`{"worker":"w"}`)}
 		c := b.streamTo("n1")
-		if a := <-send(t, c, accept)[0]; a.Status != 200 {
+		if a := come(t, send(t, c, accept)[0]); a.Status != 200 {
 			t.Errorf("%+v", a)
 		}
 		c.Close()
@@ -410,10 +422,10 @@ func TestStreamHandshake(t *testing.T) {
 	c := apitest.DialStream(t, nil, served.URL, stream.Forms()[1], http.Header{"Authorization": {"Bearer p"}})
 	submit := stream.Request{Method: "POST", Path: "/v1/tasks", Body: json.RawMessage(`{"behavior":"b","namespace":"default"}`)}
 	answers := send(t, c, get("one"), stream.Request{Method: "POST", Path: "/v1/tasks?namespace=default", Body: submit.Body})
-	if a := <-answers[0]; a.Status != 200 {
+	if a := come(t, answers[0]); a.Status != 200 {
 		t.Errorf("what the token may do: %+v", a)
 	}
-	if a := <-answers[1]; codeOf(a) != api.CodeForbidden {
+	if a := come(t, answers[1]); codeOf(a) != api.CodeForbidden {
 		t.Errorf("what the token may not do: %+v", a)
 	}
 }
@@ -426,13 +438,13 @@ func TestStreamOfATokenThatEnds(t *testing.T) {
 	served := httptest.NewServer(server.New(&holding{}, server.Config{Logger: slog.New(slog.DiscardHandler), Gate: gate}))
 	t.Cleanup(served.Close)
 	c := apitest.DialStream(t, nil, served.URL, stream.Forms()[0], nil)
-	if a := <-send(t, c, get("one"))[0]; a.Status != 200 {
+	if a := come(t, send(t, c, get("one"))[0]); a.Status != 200 {
 		t.Errorf("before: %+v", a)
 	}
 	mu.Lock()
 	holds = false
 	mu.Unlock()
-	if a := <-send(t, c, get("one"))[0]; codeOf(a) != api.CodeUnauthenticated {
+	if a := come(t, send(t, c, get("one"))[0]); codeOf(a) != api.CodeUnauthenticated {
 		t.Errorf("after: %+v", a)
 	}
 }

@@ -35,7 +35,7 @@ func TestStreamKeepsHeaders(t *testing.T) {
 		defer c.Close()
 		parent := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 		q := stream.Request{Method: "POST", Path: "/v1/tasks", Key: "k", Prefer: "return=minimal", Trace: parent, State: "vendor=1", Body: json.RawMessage(`{"behavior":"bee"}`)}
-		a := <-send(t, c, q)[0]
+		a := come(t, send(t, c, q)[0])
 		if a.Status != http.StatusCreated || strings.Contains(string(a.Body), "params") {
 			t.Errorf("answered %d %s", a.Status, a.Body)
 		}

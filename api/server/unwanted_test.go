@@ -22,7 +22,7 @@ func TestStreamOfAnUnwantedAnswer(t *testing.T) {
 		accept := func() uint64 {
 			t.Helper()
 			q := []stream.Request{{Method: "POST", Path: "/v1/behaviors/bee/accept", Body: json.RawMessage(`{"worker":"w"}`)}}
-			if a := <-send(t, c, q...)[0]; a.Status != 200 {
+			if a := come(t, send(t, c, q...)[0]); a.Status != 200 {
 				t.Fatalf("%+v", a)
 			}
 			return q[0].N

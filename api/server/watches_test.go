@@ -110,7 +110,7 @@ func TestWatchOverAStream(t *testing.T) {
 			t.Errorf("told after %v", d)
 		}
 		send(t, c, stream.Request{N: w.n, Cancel: true})
-		if a := <-w.end; a.Status != http.StatusOK || a.Body != nil || a.More {
+		if a := come(t, w.end); a.Status != http.StatusOK || a.Body != nil || a.More {
 			t.Errorf("the end: %+v", a)
 		}
 		if n := s.streams(); n != 0 {
@@ -140,7 +140,7 @@ func TestWatchesThatAreRefused(t *testing.T) {
 			{stream.Request{Path: "/v1/audit", Watch: true}, "token_not_found "},
 		} {
 			x.request.Method = http.MethodGet
-			a := <-send(t, c, x.request)[0]
+			a := come(t, send(t, c, x.request)[0])
 			if e := problemOf(a); e.Code+" "+e.Field != x.want {
 				t.Errorf("%+v: %s", x.request, a.Body)
 			}
@@ -163,7 +163,7 @@ func TestWatchesAreBounded(t *testing.T) {
 			all = append(all, w)
 		}
 		more := watch(t, c, "/v1/events", nil)
-		if a := <-more.end; codeOf(a) != api.CodeOverloaded {
+		if a := come(t, more.end); codeOf(a) != api.CodeOverloaded {
 			t.Errorf("one more watch: %+v", a)
 		}
 		many := make([]stream.Request, 2*stream.MaxUnderWay)
@@ -171,12 +171,12 @@ func TestWatchesAreBounded(t *testing.T) {
 			many[i] = get("one")
 		}
 		for _, answer := range send(t, c, many...) {
-			if a := <-answer; a.Status != http.StatusOK {
+			if a := come(t, answer); a.Status != http.StatusOK {
 				t.Errorf("%+v", a)
 			}
 		}
 		send(t, c, stream.Request{N: all[0].n, Cancel: true})
-		<-all[0].end
+		come(t, all[0].end)
 		watch(t, c, "/v1/events", nil).expect("")
 		if n := s.streams(); n != stream.MaxWatches {
 			t.Errorf("%d watches are open", n)
@@ -239,13 +239,13 @@ func TestWatchGoesOnElsewhere(t *testing.T) {
 				}
 			}
 		}
-		take(<-w.parts)
+		take(come(t, w.parts))
 		submit("first")
 		for len(seen) == 0 {
-			take(<-w.parts)
+			take(come(t, w.parts))
 		}
 		go stopOne()
-		if a := <-w.end; codeOf(a) != api.CodeNotReady {
+		if a := come(t, w.end); codeOf(a) != api.CodeNotReady {
 			t.Errorf("the end of the watch: %+v", a)
 		}
 		if err := c.Ended(); websocket.CloseStatus(err) != websocket.StatusGoingAway {
@@ -257,7 +257,7 @@ func TestWatchGoesOnElsewhere(t *testing.T) {
 		w = watch(t, d, "/v1/events?behavior=later", &place)
 		submit("third")
 		for len(seen) < 3 {
-			take(<-w.parts)
+			take(come(t, w.parts))
 		}
 		if got := strings.Join(seen, " "); got != "first second third" {
 			t.Errorf("seen: %s", got)
@@ -307,11 +307,11 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 		if err := idle.Ended(); websocket.CloseStatus(err) != stream.TokenEnded || time.Since(began) > 0 {
 			t.Errorf("idle: %v after %v", err, time.Since(began))
 		}
-		if a := <-send(t, busy, get("one"))[0]; codeOf(a) != api.CodeUnauthenticated {
+		if a := come(t, send(t, busy, get("one"))[0]); codeOf(a) != api.CodeUnauthenticated {
 			t.Errorf("a new request: %+v", a)
 		}
 		s.letGo <- struct{}{}
-		if a := <-under[0]; a.Status != http.StatusOK {
+		if a := come(t, under[0]); a.Status != http.StatusOK {
 			t.Errorf("the request under way: %+v", a)
 		}
 		if err := busy.Ended(); websocket.CloseStatus(err) != stream.TokenEnded || time.Since(began) > 0 {

@@ -79,7 +79,9 @@ func (x *far) node(eager bool) *socket.Node {
 func (x *far) receive(ws *websocket.Conn, n int) (all []stream.Request) {
 	x.t.Helper()
 	for len(all) < n {
-		_, text, err := ws.Read(context.Background())
+		ctx, cancel := context.WithTimeout(context.Background(), soon)
+		_, text, err := ws.Read(ctx)
+		cancel()
 		if err != nil {
 			x.t.Fatal(err)
 		}
@@ -103,6 +105,20 @@ func (x *far) reply(ws *websocket.Conn, answers ...stream.Answer) {
 	}
 }
 
+// soon is how long a test waits for what must come, in the time of its bubble.
+const soon = 10 * time.Minute
+
+func come[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(soon):
+		t.Fatalf("nothing has come for %v", soon)
+	}
+	panic("unreachable")
+}
+
 type outcome struct {
 	answer *stream.Answer
 	from   socket.From
@@ -123,7 +139,7 @@ func ask(ctx context.Context, n *socket.Node, token string, long bool) <-chan ou
 // none asks, and expects that there is no stream.
 func none(t *testing.T, n *socket.Node) {
 	t.Helper()
-	if o := <-ask(t.Context(), n, "a", false); !errors.Is(o.err, socket.ErrNone) {
+	if o := come(t, ask(t.Context(), n, "a", false)); !errors.Is(o.err, socket.ErrNone) {
 		t.Errorf("asked over a stream: %+v", o)
 	}
 }
@@ -139,7 +155,7 @@ func (x *far) expect(o outcome, status int) {
 func (x *far) first(ctx context.Context, n *socket.Node) (got <-chan outcome, ws *websocket.Conn, q stream.Request) {
 	x.t.Helper()
 	got = ask(ctx, n, "a", false)
-	ws = <-x.begun
+	ws = come(x.t, x.begun)
 	return got, ws, x.receive(ws, 1)[0]
 }
 
@@ -147,7 +163,7 @@ func (x *far) first(ctx context.Context, n *socket.Node) (got <-chan outcome, ws
 func (x *far) done(ws *websocket.Conn, got <-chan outcome) {
 	x.t.Helper()
 	x.reply(ws, stream.Answer{N: x.receive(ws, 1)[0].N, Status: http.StatusOK})
-	x.expect(<-got, http.StatusOK)
+	x.expect(come(x.t, got), http.StatusOK)
 }
 
 // TestBegins: a stream begins beside requests that go by HTTP, for the second one at a time, and for one after a few. A lone request has none.
@@ -171,7 +187,7 @@ func TestBegins(t *testing.T) {
 				t.Errorf("%s: a stream before anybody asked", name)
 			}
 			none(t, n) // the handshake holds nobody up
-			ws := <-far.begun
+			ws := come(t, far.begun)
 			synctest.Wait()
 			got := ask(t.Context(), n, "a", false)
 			far.done(ws, got)
@@ -198,9 +214,9 @@ func TestManyInAMessage(t *testing.T) {
 			answers = append(answers, stream.Answer{N: all[len(all)-1-i].N, Status: 201})
 		}
 		far.reply(ws, append(answers, stream.Answer{N: one.N, Status: 200}, stream.Answer{N: 1 << 40, Status: 500})...)
-		far.expect(<-first, 200)
+		far.expect(come(t, first), 200)
 		for _, c := range more {
-			far.expect(<-c, 201)
+			far.expect(come(t, c), 201)
 		}
 	})
 }
@@ -212,13 +228,13 @@ func TestTokens(t *testing.T) {
 		defer n.Close()
 		former, ws, q := far.first(t.Context(), n)
 		next := ask(t.Context(), n, "b", false)
-		other := <-far.begun
+		other := come(t, far.begun)
 		far.reply(other, stream.Answer{N: far.receive(other, 1)[0].N, Status: 200})
-		if o := <-next; o.err != nil || o.from != (socket.From{Token: "b", Cluster: "ours"}) {
+		if o := come(t, next); o.err != nil || o.from != (socket.From{Token: "b", Cluster: "ours"}) {
 			t.Errorf("%+v", o)
 		}
 		far.reply(ws, stream.Answer{N: q.N, Status: 201})
-		far.expect(<-former, 201)
+		far.expect(come(t, former), 201)
 		if _, _, err := ws.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusNormalClosure {
 			t.Errorf("the former stream ended with %v", err)
 		}
@@ -244,7 +260,7 @@ func TestEnds(t *testing.T) {
 			} else {
 				_ = ws.CloseNow()
 			}
-			if o := <-got; !errors.Is(o.err, want) {
+			if o := come(t, got); !errors.Is(o.err, want) {
 				t.Errorf("%v, want %v", o.err, want)
 			}
 			synctest.Wait()
@@ -252,7 +268,7 @@ func TestEnds(t *testing.T) {
 			for range 3 { // not longer for a stream that was good for something
 				time.Sleep(time.Second)
 				again := ask(t.Context(), n, "a", false)
-				ws = <-far.begun
+				ws = come(t, far.begun)
 				far.done(ws, again)
 				_ = ws.CloseNow()
 				synctest.Wait()
@@ -270,7 +286,7 @@ func TestGivenUp(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		got, ws, q := far.first(ctx, n)
 		cancel()
-		if o := <-got; !errors.Is(o.err, socket.ErrLost) || !errors.Is(o.err, context.Canceled) {
+		if o := come(t, got); !errors.Is(o.err, socket.ErrLost) || !errors.Is(o.err, context.Canceled) {
 			t.Error(o.err)
 		}
 		if c := far.receive(ws, 1)[0]; c.N != q.N || !c.Cancel {
@@ -285,7 +301,7 @@ func TestGivenUp(t *testing.T) {
 		unsent := ask(ctx, n, "a", false)
 		synctest.Wait()
 		cancel()
-		if o := <-unsent; !errors.Is(o.err, socket.ErrUnsent) {
+		if o := come(t, unsent); !errors.Is(o.err, socket.ErrUnsent) {
 			t.Errorf("one too many: %v", o.err)
 		}
 		last := ask(t.Context(), n, "a", false)
@@ -296,7 +312,7 @@ func TestGivenUp(t *testing.T) {
 			far.reply(ws, stream.Answer{N: q.N, Status: 200})
 		}
 		for _, c := range append(more, last) {
-			far.expect(<-c, 200)
+			far.expect(come(t, c), 200)
 		}
 	})
 }
@@ -309,9 +325,9 @@ func TestLong(t *testing.T) {
 		for range stream.MaxUnderWay / 2 {
 			ask(t.Context(), n, "a", true)
 		}
-		ws := <-far.begun
+		ws := come(t, far.begun)
 		waiting := far.receive(ws, stream.MaxUnderWay/2)
-		if o := <-ask(t.Context(), n, "a", true); !errors.Is(o.err, socket.ErrNone) {
+		if o := come(t, ask(t.Context(), n, "a", true)); !errors.Is(o.err, socket.ErrNone) {
 			t.Errorf("one long one too many: %+v", o)
 		}
 		short := ask(t.Context(), n, "a", false)
@@ -340,7 +356,7 @@ func TestSilence(t *testing.T) {
 		}
 		far.net.Cut("client", "far")
 		begun := time.Now()
-		if o := <-got; !errors.Is(o.err, socket.ErrLost) || time.Since(begun) > 30*time.Second {
+		if o := come(t, got); !errors.Is(o.err, socket.ErrLost) || time.Since(begun) > 30*time.Second {
 			t.Errorf("%v after %v", o.err, time.Since(begun))
 		}
 		far.net.Heal("client", "far")
@@ -354,7 +370,7 @@ func TestIdle(t *testing.T) {
 		defer n.Close()
 		for range 2 {
 			got := ask(t.Context(), n, "a", false)
-			ws := <-far.begun
+			ws := come(t, far.begun)
 			far.done(ws, got)
 			if _, _, err := ws.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusNormalClosure {
 				t.Errorf("it ended with %v", err)
@@ -395,10 +411,10 @@ func TestRetire(t *testing.T) {
 		n := far.node(true)
 		defer n.Close()
 		ask(t.Context(), n, "a", false)
-		far.receive(<-far.begun, 1)
+		far.receive(come(t, far.begun), 1)
 		n.Retire()
 		got := ask(t.Context(), n, "a", false)
-		ws := <-far.begun
+		ws := come(t, far.begun)
 		far.done(ws, got)
 		far.net.Crash("far")
 		synctest.Wait()
@@ -413,7 +429,7 @@ func TestClose(t *testing.T) {
 		n.Close()
 		synctest.Wait()
 		far.reply(ws, stream.Answer{N: q.N, Status: 200})
-		far.expect(<-got, 200)
+		far.expect(come(t, got), 200)
 		if _, _, err := ws.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusNormalClosure {
 			t.Errorf("it ended with %v", err)
 		}
