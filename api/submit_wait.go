@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // Await waits for the outcome of the cycle in which the submit has found or put the task. It replaces r.Task by the task as it
@@ -23,8 +22,8 @@ func (r *SubmitReply) Await(ctx context.Context, s Service, o GetOptions) error 
 }
 
 // AwaitSubmitted is Await for SubmitRequest.Wait: its errors say that the task was submitted, or was removed.
-func (r *SubmitReply) AwaitSubmitted(ctx context.Context, s Service, wait time.Duration) error {
-	err := r.Await(ctx, s, GetOptions{Wait: wait})
+func (r *SubmitReply) AwaitSubmitted(ctx context.Context, s Service, o GetOptions) error {
+	err := r.Await(ctx, s, o)
 	if err == nil || CodeOf(err) == CodeRemoved {
 		return err
 	}

@@ -53,7 +53,7 @@ func submitAndWait(t *testing.T, s api.Service) (*api.SubmitReply, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reply, reply.AwaitSubmitted(t.Context(), s, time.Second)
+	return reply, reply.AwaitSubmitted(t.Context(), s, api.GetOptions{Wait: time.Second})
 }
 
 // TestOutcomeOfTheCycle: the outcome of a task that repeats counts though it is not final. An outcome of the cycle before does

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -76,7 +75,7 @@ func (s *Store) readIndex(ctx context.Context) (uint64, error) {
 			return 0, err
 		}
 		if leader.Identity != "" {
-			index, err := s.reads.join(ctx, s.done)
+			index, err := s.reads.Join(ctx, s.done)
 			if err == nil {
 				return index, nil
 			}
@@ -85,7 +84,8 @@ func (s *Store) readIndex(ctx context.Context) (uint64, error) {
 	}
 }
 
-// readRound asks once: this node itself if it leads, or else the leader.
+// readRound asks once: this node itself if it leads, or else the leader. The leader is told this node's term, as of after the readers came: so it
+// need not ask for that (SPEC W4).
 func (s *Store) readRound(ctx context.Context) (uint64, error) {
 	leader := s.members.Leader()
 	switch leader.Identity {
@@ -94,7 +94,15 @@ func (s *Store) readRound(ctx context.Context) (uint64, error) {
 	case s.identity:
 		return s.verifiedIndex(ctx)
 	}
-	b, err := s.callLeader(ctx, leader, rpc.KindReadIndex, nil)
+	term, err := s.ownTerm()
+	if err != nil {
+		return 0, err
+	}
+	question, err := cbor.Marshal(term)
+	if err != nil {
+		return 0, err
+	}
+	b, err := s.callLeader(ctx, leader, rpc.KindReadIndex, question)
 	if err != nil {
 		return 0, err
 	}
@@ -105,18 +113,41 @@ func (s *Store) readRound(ctx context.Context) (uint64, error) {
 	return r.Index, nil
 }
 
-// readLocal answers another node's question: if this node leads, the question joins a round of this node's reads.
-func (s *Store) readLocal(ctx context.Context) (uint64, error) {
-	if s.leadingTerm() == 0 {
+// ownTerm is what this node answers when it is asked for its term: the highest that it has seen. A start that no majority has confirmed answers
+// nothing, because its directory may be an older state of the node (SPEC C7).
+func (s *Store) ownTerm() (termReply, error) {
+	if err := s.failure(); err != nil {
+		return termReply{}, err
+	}
+	if !s.raft.Admitted() {
+		return termReply{}, ErrNoLeader
+	}
+	return termReply{s.raft.CurrentTerm()}, nil
+}
+
+// readLocal answers another node's question, if this node leads. If those who wait there and this node are a majority, all is known that would
+// be asked. Otherwise the question joins a round of this node's reads.
+func (s *Store) readLocal(ctx context.Context, from string, question []byte) (uint64, error) {
+	term := s.leadingTerm()
+	if term == 0 {
 		return 0, ErrNotLeader
 	}
-	return s.reads.join(ctx, s.done)
+	var seen termReply // stays 0 if a former build asks
+	if len(question) > 0 && cbor.Unmarshal(question, &seen) != nil {
+		return 0, ErrNotLeader
+	}
+	if seen.Term > 0 && seen.Term <= term && members.Majority(s.members, s.identity, from) {
+		if index := s.raft.CommitIndex(); s.raft.CurrentTerm() == term {
+			return index, nil
+		}
+	}
+	return s.reads.Join(ctx, s.done)
 }
 
 // verifiedIndex is ReadIndex on the leader (docs/architecture.md#readindex). An entry of this term is applied
 // (leadingTerm). The commit index is taken, and only then a majority of the voters is asked for its term. If none of
 // them has seen a later term than this leader's, no later leader can have been elected before the question, and so none
-// has committed anything.
+// has committed anything. Only that both come after the reader's call matters, not their order (readLocal).
 //
 // raft.VerifyLeader would not do: it counts the answer to a heartbeat that was sent before the question. A leader that
 // was stopped (SIGSTOP, a suspended VM) while such an answer waited in its socket confirms itself with the answer, and
@@ -147,58 +178,4 @@ func (s *Store) verifiedIndex(ctx context.Context) (uint64, error) {
 		return 0, ErrNotLeader
 	}
 	return index, nil
-}
-
-// readRounds lets many readers share one round.
-type readRounds struct {
-	mu      sync.Mutex
-	waiting []chan readAnswer
-	asked   chan struct{} // capacity 1: somebody waits
-}
-
-type readAnswer struct {
-	index uint64
-	err   error
-}
-
-func newReadRounds() *readRounds { return &readRounds{asked: make(chan struct{}, 1)} }
-
-// join waits for the outcome of a round that begins after the call.
-func (r *readRounds) join(ctx context.Context, done <-chan struct{}) (uint64, error) {
-	answer := make(chan readAnswer, 1)
-	r.mu.Lock()
-	r.waiting = append(r.waiting, answer)
-	r.mu.Unlock()
-	wake(r.asked)
-	select {
-	case a := <-answer:
-		return a.index, a.err
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-done:
-		return 0, ErrClosed
-	}
-}
-
-// runReads runs one round after the other while somebody waits.
-func (s *Store) runReads(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.reads.asked:
-		}
-		s.reads.mu.Lock()
-		waiting := s.reads.waiting
-		s.reads.waiting = nil
-		s.reads.mu.Unlock()
-		if len(waiting) == 0 {
-			continue
-		}
-		var a readAnswer
-		a.index, a.err = s.readRound(ctx)
-		for _, w := range waiting {
-			w <- a
-		}
-	}
 }

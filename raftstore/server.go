@@ -69,7 +69,7 @@ func (h handler) Answer(ctx context.Context, from string, kind byte, body []byte
 	s := h.store
 	switch kind {
 	case rpc.KindReadIndex:
-		index, err := s.readLocal(ctx)
+		index, err := s.readLocal(ctx, from, body)
 		if err != nil {
 			return rpc.StatusNotLeader, nil
 		}
@@ -79,7 +79,7 @@ func (h handler) Answer(ctx context.Context, from string, kind byte, body []byte
 	case rpc.KindDiverged:
 		return rpc.Handle(body, func(d task.Digest) (struct{}, error) { s.toldDiverged(d); return struct{}{}, nil })
 	case rpc.KindTerm:
-		return rpc.Handle(body, func(struct{}) (termReply, error) { return termReply{s.raft.CurrentTerm()}, s.failure() })
+		return rpc.Handle(body, func(struct{}) (termReply, error) { return s.ownTerm() })
 	case rpc.KindTransfer:
 		return rpc.Handle(body, func(q change.TransferRequest) (struct{}, error) { return struct{}{}, s.changes.HandOver(ctx, q.To) })
 	}

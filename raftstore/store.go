@@ -19,6 +19,7 @@ import (
 	"github.com/taskrt/taskrt/raftstore/guard"
 	"github.com/taskrt/taskrt/raftstore/home"
 	"github.com/taskrt/taskrt/raftstore/members"
+	"github.com/taskrt/taskrt/raftstore/rounds"
 	"github.com/taskrt/taskrt/raftstore/rpc"
 	"github.com/taskrt/taskrt/raftstore/throttle"
 	"github.com/taskrt/taskrt/task"
@@ -40,7 +41,7 @@ type Store struct {
 	ring    *digests.Ring
 	batch   *batcher
 	origins *origins
-	reads   *readRounds
+	reads   *rounds.Rounds
 	clients *rpc.Clients
 	server  *rpc.Server
 	grown   chan struct{} // the log has grown
@@ -99,7 +100,7 @@ func Open(c Config) (*Store, error) {
 	s := &Store{
 		cfg: cfg, identity: book.Me().Identity(), book: book,
 		log: cfg.Logger, hub: newHub(), ring: digests.New(), origins: newOrigins(cfg.Clock),
-		reads: newReadRounds(), grown: make(chan struct{}, 1), slow: make(chan struct{}, 1), leveled: make(chan struct{}, 1),
+		reads: rounds.New(), grown: make(chan struct{}, 1), slow: make(chan struct{}, 1), leveled: make(chan struct{}, 1),
 		opened: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}), quits: make(chan struct{}), hurry: make(chan struct{}),
 		abort: make(chan struct{}), raftDown: make(chan struct{}),
 	}
@@ -144,7 +145,7 @@ func (s *Store) open(lock *os.File) (err error) {
 	s.wg.Go(s.server.Run)
 	s.wg.Go(func() { s.observeLeader(ctx) })
 	s.wg.Go(func() { s.members.Run(ctx) })
-	s.wg.Go(func() { s.runReads(ctx) })
+	s.wg.Go(func() { s.reads.Run(ctx, s.readRound) })
 	s.wg.Go(func() { s.snapshotWhenGrown(ctx) })
 	s.wg.Go(func() { s.noteLevel(ctx) })
 	s.wg.Go(func() { s.changes.GiveWay(ctx, s.slow) })

@@ -148,7 +148,7 @@ func (c *Client) submitAndWait(ctx context.Context, r *api.SubmitRequest) (*api.
 		return nil, err
 	}
 	if left := time.Until(end); reply.TimedOut && left > 0 && r.Wait > submitSlice {
-		if err := reply.AwaitSubmitted(ctx, c, left); err != nil {
+		if err := reply.AwaitSubmitted(ctx, c, api.GetOptions{Wait: left}); err != nil {
 			return nil, err
 		}
 	}

@@ -17,7 +17,7 @@ var arrows = map[string][]string{
 
 	"blob":      {"internal/durable", "internal/mux", "internal/strays"},
 	"extworker": {"api", "api/tracing"},
-	"raftstore": {"raftstore/change", "raftstore/digests", "raftstore/guard", "raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "raftstore/throttle", "task", "task/roster", "task/wire", "internal/discover", "internal/idle", "internal/lateness", "internal/mux", "raftstore/snapfile"},
+	"raftstore": {"raftstore/change", "raftstore/digests", "raftstore/guard", "raftstore/home", "raftstore/logstore", "raftstore/members", "raftstore/rpc", "raftstore/throttle", "task", "task/roster", "task/wire", "internal/discover", "internal/idle", "internal/lateness", "internal/mux", "raftstore/snapfile", "raftstore/rounds"},
 	"runtime":   {"abi", "runtime/codecache", "runtime/fetch", "runtime/grants", "runtime/lines", "runtime/manifest", "runtime/memory", "runtime/meter", "runtime/upload", "runtime/wasi", "runtime/wasmbin", "runtime/guestspans", "runtime/redact"},
 	"task":      {"task/access", "task/audit", "task/bounds", "task/records", "task/backoff", "task/names", "task/blobs", "task/answers", "task/queue", "task/plan", "task/hash", "task/store", "task/exclusive", "task/roster", "task/holds", "task/table", "task/upkeep", "task/match", "task/jobs", "task/hurdle", "task/hurdle", "task/tracing"},
 	"task/wire": {"task", "task/wire/head"},
@@ -285,6 +285,7 @@ var arrows = map[string][]string{
 	"internal/scale":                            {},
 	"internal/scale/run":                        {"api", "api/client", "internal/bench", "internal/leash", "internal/scale", "internal/trio"},
 	"internal/near":                             {"internal/leash"},
+	"raftstore/rounds":                          {},
 }
 
 // testOnly are packages that no other package imports outside of its tests, except others of them.

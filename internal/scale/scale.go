@@ -270,9 +270,9 @@ func (m *model) inRound(h Host) (sum float64) {
 	return sum * 1e-6 / m.Speed * m.share
 }
 
-// behind is how many round trips later a caller has a result if its node does not lead: one for the ways to the leader and back, the rest is
-// how the news of the commit travels (TestScaleModel of internal/clustertest sees it).
-const behind = 3.5
+// behind is how many round trips later a caller has a result if its node does not lead: half of one for the way to the leader, half of one for the
+// news of the commit (TestWays of internal/clustertest counts them).
+const behind = 1
 
 // ways is how long a call is on the network, besides the rounds of the log.
 func (m *model) ways() float64 {

@@ -27,7 +27,13 @@ func (svc *Service) Submit(ctx context.Context, r api.SubmitRequest) (*api.Submi
 	svc.compareParams(ctx, &res, &r)
 	reply := svc.submitReply(&res, r.Minimal && r.Wait == 0)
 	if r.Wait > 0 {
-		err = reply.AwaitSubmitted(ctx, svc, r.Wait)
+		o := api.GetOptions{Wait: r.Wait}
+		if _, keyed := api.OnceOf(ctx); !keyed {
+			// What was acknowledged before the request came stands in the log before the submit. So who has the submit need ask nobody. (Under a key
+			// the answer may be that of a former request.)
+			o.Stale, o.MinIndex = true, res.Index
+		}
+		err = reply.AwaitSubmitted(ctx, svc, o)
 	}
 	if err != nil {
 		return nil, err

@@ -131,6 +131,16 @@ func (h *holders) caller(preamble []byte) (from, start string, err error) {
 // Admit lets raft take part.
 func (r *Raft) Admit() { r.trans.layer.holders.admit() }
 
+// Admitted reports whether raft may take part.
+func (r *Raft) Admitted() bool {
+	select {
+	case <-r.trans.layer.holders.open:
+		return true
+	default:
+		return false
+	}
+}
+
 // Shorter says why a log that ends so lacks what its node has promised to this one; "": it does not.
 func (r *Raft) Shorter(identity string, term, last uint64) string {
 	return r.trans.layer.holders.shorter(identity, term, last)

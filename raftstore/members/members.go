@@ -211,6 +211,21 @@ type VoterAnswer[A any] struct {
 	Err      error
 }
 
+// Majority reports whether two nodes are a majority of the voters.
+func Majority(m *Members, one, another string) bool {
+	voters, these := 0, 0
+	for _, srv := range m.raft.Servers() {
+		if srv.Suffrage != raft.Voter {
+			continue
+		}
+		voters++
+		if id := string(srv.Address); id == one || id == another {
+			these++
+		}
+	}
+	return 2*these > voters
+}
+
 // AskVoters asks all other voters side by side. asked says how many; each of them answers once. member says that this
 // node is a voter itself.
 func AskVoters[A any](ctx context.Context, m *Members, kind byte, question any) (voters, asked int, member bool, answers <-chan VoterAnswer[A]) {
