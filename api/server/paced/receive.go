@@ -3,6 +3,7 @@ package paced
 import (
 	"errors"
 	"io"
+	"sync"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -22,11 +23,12 @@ func Receive(budget *semaphore.Weighted, r io.Reader, most int64, into []byte) (
 		return nil, nil, ErrBudget
 	}
 	release = func() { budget.Release(room) }
-	if body = into[:0]; int64(cap(body)) < room {
-		body = make([]byte, 0, room)
+	lent := int64(cap(into)) >= room // to be given back by the caller
+	if body = into[:0]; !lent {
+		body = stage(0, room, room > most)
 	}
 	body = body[:0:room]
-	for {
+	for grown := 0; ; {
 		n, err := r.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		if errors.Is(err, io.EOF) {
@@ -47,8 +49,26 @@ func Receive(budget *semaphore.Weighted, r io.Reader, most int64, into []byte) (
 			release()
 			return nil, nil, ErrBudget
 		}
-		body = append(make([]byte, 0, more), body...)
+		former := body
+		body = append(stage(grown+1, more, more > most), former...)
+		if !lent {
+			stages[grown].Put(&former)
+		}
 		release()
-		room = more
+		room, lent, grown = more, false, grown+1
 	}
+}
+
+// stages are buffers that bodies have outgrown, by how often these had grown before. Most of the memory of a long body
+// would be such buffers otherwise.
+var stages [16]sync.Pool
+
+// stage returns an empty buffer for n bytes of a body that has grown so often. The last one belongs to the body.
+func stage(grown int, n int64, last bool) []byte {
+	if !last {
+		if b, ok := stages[grown].Get().(*[]byte); ok {
+			return (*b)[:0]
+		}
+	}
+	return make([]byte, 0, n)
 }
