@@ -270,6 +270,7 @@ func (g *group) add(c *call) {
 		e.parts[n-1].to++
 	} else {
 		e.parts = append(e.parts, part{c, c.next, c.next + 1})
+		e.proposals = slices.Grow(e.proposals, min(len(c.proposals)-c.next, maxCommands)) // most calls fit as a whole
 	}
 	e.proposals = append(e.proposals, c.proposals[c.next])
 	e.bytes += size
