@@ -95,7 +95,7 @@ type Frozen struct {
 	modules   []*Module
 	sessions  []*Session
 	answers   answers.Frozen[Result]
-	tasks     store.Frozen[Task]
+	Tasks     store.Frozen[Task] // in the order of Records; an owner's name is that of a behavior
 	records   []frozenRecords
 
 	namespaces []*Namespace
@@ -111,7 +111,7 @@ type Frozen struct {
 // modules, sessions and processes. It copies no records. It counts as a write: no Apply or read may run beside it.
 func (m *Machine) Freeze() *Frozen {
 	f := &Frozen{
-		tasks: m.store.Freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(), access: m.access.Freeze(), audit: m.audit.Freeze(),
+		Tasks: m.store.Freeze(), records: m.freezeRecords(), blobs: m.blobs.Freeze(), answers: m.answers.Freeze(), access: m.access.Freeze(), audit: m.audit.Freeze(),
 		instances: slices.Clone(m.instances.Rows), runs: m.runs.All(),
 	}
 	for _, n := range m.namespaces { // order-free: sorted below
@@ -168,7 +168,7 @@ func (f *Frozen) Records(yield func(Record) bool) {
 	if !f.audit.All(func(x *audit.Record) bool { return yield(x) }) {
 		return
 	}
-	for t := range f.tasks.All {
+	for t := range f.Tasks.All {
 		if !yield(t) {
 			return
 		}

@@ -254,7 +254,7 @@ var arrows = map[string][]string{
 	"internal/diskspace":             {},
 	"cmd/taskrt/internal/mass":       {"internal/terminal", "api", "api/jobs", "cmd/taskrt/internal/cmdline", "cmd/taskrt/internal/exit", "cmd/taskrt/internal/filters", "internal/idle", "cmd/taskrt/internal/input", "cmd/taskrt/internal/show"},
 	"api/jobs":                       {"api"},
-	"node/bulk":                      {"api", "api/jobs", "internal/idle", "task", "task/access", "task/jobs", "task/match", "node/query"},
+	"node/bulk":                      {"api", "api/jobs", "internal/idle", "task", "task/access", "task/jobs", "task/match", "node/query", "task/store"},
 	"node/insight":                   {"api", "api/insight", "node/query", "task", "node/lead", "task/hurdle", "task/match", "worker/stream"},
 	"api/server/session":             {"api", "api/auth", "api/stream"},
 	"console":                        {"api/server/pages", "api/server/session", "internal/webfile", "api/auth"},

@@ -12,6 +12,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/task/access"
 	"github.com/taskrt/taskrt/task/jobs"
+	"github.com/taskrt/taskrt/task/store"
 )
 
 // Store is the replicated store, as the leader's.
@@ -221,11 +222,11 @@ func (r *Runner) rights(x *task.Job) (may func(behavior string, creator uint64) 
 // Select gives take the numbers of the tasks of a frozen state that a job is about, and may change.
 func Select(ctx context.Context, f *task.Frozen, x *task.Job, may func(behavior string, creator uint64) bool, take func(created uint64) error) (err error) {
 	n := 0
-	f.Records(func(r task.Record) bool {
-		t, is := r.(*task.Task)
+	wanted := func(o *store.Owner) bool { return o.Namespace == x.Namespace && x.Filter().Likes(o.Name) }
+	f.Tasks.Of(wanted, func(t *task.Task) bool { // which are in the order of their numbers
 		if n++; n%lookedAt == 0 && ctx.Err() != nil {
 			err = ctx.Err()
-		} else if is && t.Namespace == x.Namespace && (may == nil || may(t.Behavior, t.Creator)) && task.Matches(t, x.Filter()) {
+		} else if t.Namespace == x.Namespace && (may == nil || may(t.Behavior, t.Creator)) && task.Matches(t, x.Filter()) {
 			err = take(t.CreatedRev)
 		}
 		return err == nil

@@ -312,3 +312,21 @@ func (f *Frozen[T]) All(yield func(*T) bool) {
 		}
 	}
 }
+
+// Of yields records in order of creation: all of the owners that are wanted, and of the others those that are not packed, which the caller
+// passes over. wanted is asked once for each owner. Packed records of the others are passed over as they lie, and not read.
+func (f *Frozen[T]) Of(wanted func(*Owner) bool, yield func(*T) bool) {
+	skip := make([]bool, len(f.owners))
+	for i := range f.owners {
+		skip[i] = !wanted(&f.owners[i])
+	}
+	for h := range f.order.All {
+		c := &f.cells.At(int(*h / pageRows))[*h%pageRows]
+		if _, live := isLive(c.record); !live && skip[ownerOf(f.arena.Record(c.record))] {
+			continue
+		}
+		if !yield(f.record(c)) {
+			return
+		}
+	}
+}

@@ -137,6 +137,18 @@ func TestStore(t *testing.T) {
 		for x := range v.frozen.All {
 			recs = append(recs, x)
 		}
+		for _, wanted := range owners { // of the others only those that run are seen
+			var got, want []*record
+			v.frozen.Of(func(o *Owner) bool { return *o == wanted }, func(x *record) bool { got = append(got, x); return true })
+			for _, x := range v.recs {
+				if x.runs || x.name == wanted.Name {
+					want = append(want, x)
+				}
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("frozen version %d, of %+v: %d records, want %d", i, wanted, len(got), len(want))
+			}
+		}
 		if !reflect.DeepEqual(recs, v.recs) && len(recs)+len(v.recs) > 0 || v.frozen.Len() != len(v.recs) {
 			t.Errorf("frozen version %d has changed", i)
 		}
