@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Along reads along where a leader's frames are carried on without being decoded: it tells of assignments, of dead tokens and of how a
-// session begins and goes on, and passes over all other frames. It is an io.Writer of the same bytes, for one goroutine.
+// Along reads along where a leader's frames are carried on without being decoded: it tells of assignments, of modules to prepare, of dead
+// tokens and of how a session begins and goes on, and passes over all other frames. It is an io.Writer of the same bytes, for one goroutine.
 type Along struct {
 	codec codec
 	tell  func(*Frame)
@@ -23,6 +23,7 @@ const (
 	keyRefused = 17
 	keyRenewed = 18
 	keyHalt    = 22
+	keyPrepare = 23
 )
 
 // NewAlong returns an Along that calls tell with each frame of interest before Write returns.
@@ -74,7 +75,7 @@ func (a *Along) wanted() bool {
 		return false // it is too short for any kind
 	}
 	kind := a.frame[HeaderSize+1]
-	return a.frame[HeaderSize] != mapOf1 || kind >= keyWelcome && kind <= keyRenewed || kind == keyAssign || kind == keyHalt || kind >= 0x18 && kind <= 0x1b
+	return a.frame[HeaderSize] != mapOf1 || kind >= keyWelcome && kind <= keyRenewed || kind == keyAssign || kind == keyHalt || kind == keyPrepare || kind >= 0x18 && kind <= 0x1b
 }
 
 // end tells of a whole frame, and begins the next.
