@@ -59,7 +59,8 @@ type Config struct {
 	ElectionTimeout    time.Duration // default 1 s
 	LeaderLeaseTimeout time.Duration // default 500 ms
 	CommitTimeout      time.Duration // default 200 ms: how late a follower sees a lone commit that nobody has told it of
-	CommitPause        time.Duration // default 100 µs: how late it is told of one (see guard); under load the next entries tell it
+	CommitPause        time.Duration // default 100 µs: how late it is told of a commit while entries are under way, which tell it too (see guard)
+	LoneCommitPause    time.Duration // default 0: the same while none are
 
 	SnapshotBytes         int64         // a snapshot begins when the log has grown by so much, or by what takes as long to replay; default 64 MiB
 	TrailingBytes         int64         // log bytes that are kept behind a snapshot for slow followers; default 64 MiB

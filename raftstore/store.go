@@ -160,7 +160,7 @@ func (s *Store) guardConfig(lock *os.File) guard.Config {
 	c := &s.cfg
 	return guard.Config{
 		Dir: c.Dir, Lock: lock, Identity: s.identity, Net: c.Net, Where: s.book.Where,
-		LogStore: c.LogStore, LogSegmentBytes: c.LogSegmentBytes, DiskSlow: c.DiskSlow, DiskTimeout: c.DiskTimeout, RPCTimeout: c.RPCTimeout, CommitPause: c.CommitPause,
+		LogStore: c.LogStore, LogSegmentBytes: c.LogSegmentBytes, DiskSlow: c.DiskSlow, DiskTimeout: c.DiskTimeout, RPCTimeout: c.RPCTimeout, CommitPause: c.CommitPause, LoneCommitPause: c.LoneCommitPause,
 		Late: c.late.Total, Slow: func() { wake(s.slow) }, Fail: s.fail, Readable: readable, Logger: c.Logger, WrapDisk: c.wrapDisk,
 		Start: s.book.Me().Start, Holds: s.book.Holds, KnowsStarts: s.book.KnowsStarts,
 	}

@@ -176,7 +176,7 @@ func (m *Member) config(b *boot) node.Config {
 	}
 	cfg.Runtime.OnRun = c.Runs.span(m.ID)
 	cfg.Runtime.CompileWorkers = 1
-	cfg.Raft.CommitPause = 50 * time.Millisecond // callers that wait for each other get done as much in a virtual second as on a slow network
+	cfg.Raft.CommitPause, cfg.Raft.LoneCommitPause = 50*time.Millisecond, 50*time.Millisecond // callers that wait for each other get done as much in a virtual second as on a slow network
 	m.mu.Lock()
 	cfg.Raft.AsNewDisk = m.blank
 	m.mu.Unlock()

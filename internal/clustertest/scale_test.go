@@ -56,7 +56,7 @@ func TestScaleModel(t *testing.T) {
 func virtualRate(t *testing.T, nodes, workers, slots int, rtt time.Duration, w scale.Work) (rate float64) {
 	nap := func(ctx context.Context, j *Job) (string, error) { return "1", j.Sleep(ctx, w.Guest) }
 	o := Options{NoWorkers: true, Guest: nap, Configure: func(_ int, c *node.Config) {
-		c.Raft.CommitPause = 0 // the product's: that of this package's clusters is longer than a round trip
+		c.Raft.CommitPause, c.Raft.LoneCommitPause = 0, 0 // the product's: that of this package's clusters is longer than a round trip
 	}}
 	Run(t, nodes, o, func(t *testing.T, c *Cluster) {
 		c.Push(0, "echo")

@@ -135,7 +135,7 @@ func TestWays(t *testing.T) {
 	guest := func(context.Context, *Job) (string, error) { return "1", nil }
 	// Nobody else writes to the log: a command that comes while an entry is under way waits for the next one.
 	o := Options{NoWorkers: true, Guest: guest, SessionTTL: time.Hour, Configure: func(_ int, c *node.Config) {
-		c.Raft.CommitPause = 0 // the product's
+		c.Raft.CommitPause, c.Raft.LoneCommitPause = 0, 0 // the product's
 	}}
 	for _, nodes := range []int{3, 5} {
 		Run(t, nodes, o, func(t *testing.T, c *Cluster) {

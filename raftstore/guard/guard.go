@@ -36,7 +36,8 @@ type Config struct {
 	DiskSlow        time.Duration // a write that takes longer costs the leadership
 	DiskTimeout     time.Duration // a write that takes longer stops the node
 	RPCTimeout      time.Duration // for one request of the library
-	CommitPause     time.Duration // how late a follower is told of a commit that no entries tell it of
+	CommitPause     time.Duration // how late a follower is told of a commit that no entries tell it of, while entries are under way
+	LoneCommitPause time.Duration // the same, when all that was sent is committed
 
 	Late     func() time.Duration  // how late this process has been, in sum (lateness.Meter)
 	Slow     func()                // told of each write that is slow; it must not block

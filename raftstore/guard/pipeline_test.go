@@ -48,7 +48,7 @@ func TestDrainedPipeline(t *testing.T) {
 func TestPipelineTellsCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := &fakePipeline{c: make(chan raft.AppendFuture)}
-		c := &commits{pause: time.Millisecond}
+		c := &commits{pause: time.Millisecond, lone: time.Millisecond}
 		p := newPipeline(in, c, unbounded, always, func(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) {})
 		other := &fakePipeline{c: make(chan raft.AppendFuture)}
 		q := newPipeline(other, c, unbounded, always, func(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) {})
@@ -109,6 +109,45 @@ func TestPipelineTellsCommits(t *testing.T) {
 		if len(c.pipelines) != 0 {
 			t.Fatal("a closed pipeline is told of commits")
 		}
+	})
+}
+
+// TestLoneCommitsAreToldAtOnce: a pipeline waits for entries that tell of a commit only while some are under way.
+func TestLoneCommitsAreToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := &fakePipeline{c: make(chan raft.AppendFuture)}
+		c := &commits{pause: time.Millisecond}
+		p := newPipeline(in, c, unbounded, always, func(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) {})
+		defer p.Close()
+		send := func(prev uint64, entries ...*raft.Log) {
+			t.Helper()
+			if _, err := p.AppendEntries(&raft.AppendEntriesRequest{Term: 3, PrevLogEntry: prev, Entries: entries}, &raft.AppendEntriesResponse{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told := func(what string, want ...uint64) {
+			t.Helper()
+			synctest.Wait()
+			var got []uint64
+			for _, r := range in.sent {
+				if len(r.Entries) == 0 {
+					got = append(got, r.LeaderCommitIndex)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s: commits %v were told, want %v", what, got, want)
+			}
+		}
+		send(0, &raft.Log{Index: 1, Term: 3})
+		c.reached(1)
+		told("all that was sent is committed", 1)
+		send(1, &raft.Log{Index: 2, Term: 3}, &raft.Log{Index: 3, Term: 3})
+		c.reached(2)
+		told("an entry is under way", 1)
+		time.Sleep(c.pause)
+		told("no entry has told of it", 1, 2)
+		c.reached(3)
+		told("nothing is under way any more", 1, 2, 3)
 	})
 }
 

@@ -55,7 +55,7 @@ func newTransport(c *Config, log *snapLog, durable func() uint64, worth func(raf
 		Stream: layer, MaxPool: 3, Timeout: c.RPCTimeout, Logger: hclogTo(c.Logger),
 	})
 	return transport{
-		NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause}, durable: durable, installs: newInstalls(t.Consumer(), log, y, layer.holders),
+		NetworkTransport: t, layer: layer, commits: &commits{pause: c.CommitPause, lone: c.LoneCommitPause}, durable: durable, installs: newInstalls(t.Consumer(), log, y, layer.holders),
 		returns: &returns{done: layer.done, worth: worth}, yields: y,
 	}
 }
