@@ -199,8 +199,9 @@ var arrows = map[string][]string{
 	// Programs of the house: they run the product from outside.
 	"internal/demo":         {"internal/leash", "internal/trio"},
 	"internal/genfields":    {},
+	"internal/golist":       {"internal/leash"},
 	"internal/mutants":      {"internal/leash", "internal/mutants/fragment"},
-	"internal/races":        {"internal/leash"},
+	"internal/races":        {"internal/golist", "internal/leash"},
 	"testdata/wasm/build":   {"abi", "internal/leash", "runtime/wasmbin"},
 	"testdata/wasm/bench/*": {},
 
@@ -284,7 +285,7 @@ var arrows = map[string][]string{
 	"api/client/internal/socket":                {"api/stream"},
 	"internal/scale":                            {},
 	"internal/scale/run":                        {"api", "api/client", "internal/bench", "internal/leash", "internal/scale", "internal/trio"},
-	"internal/near":                             {"internal/leash"},
+	"internal/near":                             {"internal/golist", "internal/leash"},
 	"raftstore/rounds":                          {},
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"go/ast"
 	"go/importer"
@@ -16,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/taskrt/taskrt/internal/leash"
+	"github.com/taskrt/taskrt/internal/golist"
 )
 
 // TestEntriesCompile type-checks what each entry makes. A sabotage that does not compile is noticed by the compiler and proves
@@ -56,13 +55,13 @@ type listed struct {
 // listPackages returns the packages of this module and all that they import, by import path; this module's also by directory.
 func listPackages(t *testing.T) map[string]listed {
 	t.Helper()
-	cmd := leash.Command("go", "list", "-export", "-deps", "-tags", "urfave_cli_no_docs", "-json=ImportPath,Export,GoFiles,Dir,Module", "./...")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+	type whose struct {
+		listed
+		Dir    string
+		Module *struct{ Main bool }
 	}
-	if err := cmd.Start(); err != nil {
+	found, err := golist.Packages[whose](".", "-export", "-deps", "-tags", "urfave_cli_no_docs", "-json=ImportPath,Export,GoFiles,Dir,Module", "./...")
+	if err != nil {
 		t.Fatal(err)
 	}
 	root, err := filepath.Abs(".")
@@ -70,17 +69,7 @@ func listPackages(t *testing.T) map[string]listed {
 		t.Fatal(err)
 	}
 	all := map[string]listed{}
-	for dec := json.NewDecoder(out); ; {
-		var p struct {
-			listed
-			Dir    string
-			Module *struct{ Main bool }
-		}
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for _, p := range found {
 		all[p.ImportPath] = p.listed
 		if p.Module != nil && p.Module.Main {
 			dir, err := filepath.Rel(root, p.Dir)
@@ -89,9 +78,6 @@ func listPackages(t *testing.T) map[string]listed {
 			}
 			all["./"+filepath.ToSlash(dir)] = p.listed
 		}
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
 	}
 	return all
 }

@@ -5,12 +5,8 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -18,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/taskrt/taskrt/internal/golist"
 	"github.com/taskrt/taskrt/internal/leash"
 )
 
@@ -86,11 +83,9 @@ type listed struct {
 
 // list asks go for the packages of the module. It makes their directories relative to root.
 func list(root string) ([]listed, error) {
-	cmd := leash.Command("go", "list", "-tags", "urfave_cli_no_docs", "-json=ImportPath,Dir,Imports,TestImports,XTestImports", "./...")
-	cmd.Dir, cmd.Stderr = root, os.Stderr
-	out, err := cmd.Output()
+	all, err := golist.Packages[listed](root, "-tags", "urfave_cli_no_docs", "-json=ImportPath,Dir,Imports,TestImports,XTestImports", "./...")
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+		return nil, err
 	}
 	base, err := filepath.Abs(root)
 	if err != nil {
@@ -99,20 +94,13 @@ func list(root string) ([]listed, error) {
 	if base, err = filepath.EvalSymlinks(base); err != nil {
 		return nil, err
 	}
-	var all []listed
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listed
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
+	for i := range all {
+		if all[i].Dir, err = filepath.Rel(base, all[i].Dir); err != nil {
 			return nil, err
 		}
-		if p.Dir, err = filepath.Rel(base, p.Dir); err != nil {
-			return nil, err
-		}
-		p.Dir = filepath.ToSlash(p.Dir)
-		all = append(all, p)
+		all[i].Dir = filepath.ToSlash(all[i].Dir)
 	}
+	return all, nil
 }
 
 // near returns the packages that the changed files belong to, and the importers of these packages. A file belongs to the package in the nearest

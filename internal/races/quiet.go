@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/taskrt/taskrt/internal/leash"
+	"github.com/taskrt/taskrt/internal/golist"
 )
 
 // listed is what go list says of a package.
@@ -24,21 +20,12 @@ type listed struct {
 
 // list asks go for packages.
 func list(flags, packages []string) (map[string]listed, error) {
-	cmd := leash.Command("go", slices.Concat([]string{"list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports"}, flags, packages)...)
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, err
-	}
+	found, err := golist.Packages[listed](".", slices.Concat([]string{"-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports"}, flags, packages)...)
 	all := map[string]listed{}
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listed
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, err
-		}
+	for _, p := range found {
 		all[p.ImportPath] = p
 	}
+	return all, err
 }
 
 // harmless are packages of other modules that call nobody back on a goroutine of their own, and those of this one that run a program and
