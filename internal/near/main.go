@@ -72,7 +72,7 @@ func git(root string, args ...string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
 	}
-	return strings.Split(strings.TrimSpace(string(out)), "\n"), nil
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
 }
 
 // listed is what go list says of a package.

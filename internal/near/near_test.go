@@ -11,7 +11,8 @@ import (
 )
 
 // TestNear: a change concerns the package of each changed file, also of one in its testdata, and the importers of that package, by their tests
-// too; not the importers of importers, nor a package beside them. What is committed after the common past counts, what is ignored does not.
+// too; not the importers of importers, nor a package beside them. What is committed after the common past counts, what is ignored does not. Nothing
+// concerns nothing, not the package at the root either.
 func TestNear(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -67,4 +68,8 @@ func TestNear(t *testing.T) {
 	write("top/new_test.go", "package top\n")
 	check("nosuch", false, "m/top")
 	check("main", false, "m/low m/mid m/tested m/top")
+	write("root.go", "package m\n")
+	run("add", ".")
+	run("commit", "-q", "-m", "third")
+	check("nosuch", false, "")
 }
