@@ -22,39 +22,35 @@ func MinimalFinish(r *api.FinishReply) *MinimalFinishReply {
 
 // ShortFinishes yields the short answers to many finishes. It makes each answer when it is asked for.
 func ShortFinishes(list []api.FinishResult) iter.Seq[*MinimalFinishResult] {
-	return func(yield func(*MinimalFinishResult) bool) {
-		for i := range list {
-			r := MinimalFinishResult{Error: list[i].Error}
-			if list[i].FinishReply != nil {
-				r.MinimalFinishReply = MinimalFinish(list[i].FinishReply)
-			}
-			if !yield(&r) {
-				return
-			}
+	return each(list, func(r *api.FinishResult) *MinimalFinishResult {
+		short := &MinimalFinishResult{Error: r.Error}
+		if r.FinishReply != nil {
+			short.MinimalFinishReply = MinimalFinish(r.FinishReply)
 		}
-	}
+		return short
+	})
 }
 
 // ShortResults yields the short answers to many submits. It makes each answer when it is asked for.
 func ShortResults(list []api.SubmitResult) iter.Seq[*MinimalResult] {
-	return func(yield func(*MinimalResult) bool) {
-		for i := range list {
-			r := MinimalResult{Error: list[i].Error}
-			if list[i].SubmitReply != nil {
-				r.MinimalReply = Minimal(list[i].SubmitReply)
-			}
-			if !yield(&r) {
-				return
-			}
+	return each(list, func(r *api.SubmitResult) *MinimalResult {
+		short := &MinimalResult{Error: r.Error}
+		if r.SubmitReply != nil {
+			short.MinimalReply = Minimal(r.SubmitReply)
 		}
-	}
+		return short
+	})
 }
 
 // Whole yields the answers to many requests as they are.
 func Whole[T any](list []T) iter.Seq[*T] {
-	return func(yield func(*T) bool) {
+	return each(list, func(r *T) *T { return r })
+}
+
+func each[T, R any](list []T, answer func(*T) R) iter.Seq[R] {
+	return func(yield func(R) bool) {
 		for i := range list {
-			if !yield(&list[i]) {
+			if !yield(answer(&list[i])) {
 				return
 			}
 		}
