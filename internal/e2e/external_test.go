@@ -247,6 +247,7 @@ func testExternal(t *testing.T, c *pinCluster, start func(name string) *program)
 	id = pin("drained", long)
 	third.line("begin " + id)
 	c.eventually("a checkpoint is stored", func() bool { return c.checkpoint(id) > 0 })
+	signal(t, third, syscall.SIGTERM) // twice: timeout(1) sends it to a process and to its group
 	third.terminate()
 	if got = c.get(id, ""); got.Status != "CREATED" || got.LostCount != 0 || got.Failures != 0 {
 		t.Errorf("given back: %+v", got)

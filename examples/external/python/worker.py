@@ -288,19 +288,21 @@ def main(work, connect=Cluster):
     parser.add_argument("--worker-slots", type=int, default=1, help="tasks at a time")
     parser.add_argument("--rest", type=float, default=0, help="seconds to rest after each 10,000 PINs, to watch it work")
     args = parser.parse_args()
+    # A handler would run amid what this thread does, and hang if that, or another handler, holds a lock that it needs.
+    signals = (signal.SIGINT, signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)  # before there are other threads
     stopping, text = threading.Event(), os.environ.get("TASKRT_TOKEN")
     try:
         token = Token(args.token_file) if args.token_file else (lambda: text) if text else None
         cluster = connect(args.server.split(","), args.ca or None, token)
     except (OSError, ValueError) as e:
         parser.error(str(e))
-    for s in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(s, lambda *_: stopping.set())
     slots = [threading.Lock() for _ in range(args.worker_slots)]
     for busy in slots:
         threading.Thread(target=serve, daemon=True, args=(
             cluster, args.behavior, args.name, lambda a: work(a, args.rest), stopping, busy)).start()
-    stopping.wait()
+    signal.sigwait(signals)
+    stopping.set()
     for busy in slots:  # until what runs is reported; an accept that waits ends with the process, and gets nothing more
         busy.acquire()
 
