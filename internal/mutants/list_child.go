@@ -66,6 +66,8 @@ var childMutants = []mutant{
 		Pkg: "./internal/cgroup", Run: "TestNotDelegated$", Why: "a server without a cgroup would take the machine's (A10)"},
 	{Name: "cgroup-swaps", Dir: "internal/cgroup", In: "Group.make", Old: "put(b.dir, \"memory.swap.max\", \"0\")", New: "error(nil)",
 		Pkg: "./internal/cgroup", Run: "TestDelegated$", Why: "guests would fill the machine's swap instead (A10)"},
+	{Name: "along-modules-unseen", Dir: "worker/stream", In: "Along.wanted", Old: "|| kind == keyPrepare ", New: "",
+		Pkg: "./worker/stream", Run: "TestAlong$", Why: "the parent would end a child that says how far it is with a module (Q4)"},
 	{Name: "gate-other-bytes", Dir: "worker/stream", In: "Gate.read", Old: "if !bytes.Equal(g.again, body) {", New: "if !bytes.Equal(g.again, g.again) {",
 		Pkg: "./worker/child", Run: "TestFalseChild$", Why: "a leader of another build would read what was not looked at (A10)"},
 	{Name: "suspects-beside-others", Dir: "node/lead", In: "loop.tellSuspects", Old: "case w.alone: l.prepareSuspects(m, w)", New: "case w.alone && wait && waited: l.prepareSuspects(m, w)",
