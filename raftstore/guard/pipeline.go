@@ -109,13 +109,21 @@ func (d *pipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.Appe
 	if err != nil {
 		return nil, err
 	}
+	known := d.last.LeaderCommitIndex // it may be more than what the library knew when it made the request
 	d.last, d.any = told, true
-	d.last.Entries = nil
+	d.last.Entries, d.last.LeaderCommitIndex = nil, max(known, told.LeaderCommitIndex)
 	if n := len(req.Entries); n > 0 {
 		d.last.PrevLogEntry, d.last.PrevLogTerm = req.Entries[n-1].Index, req.Entries[n-1].Term
 	}
+	if d.due() > d.last.LeaderCommitIndex { // others were faster: these entries were committed before they were sent here
+		wake(d.reached)
+	}
 	return f, nil
 }
+
+// due returns up to where the follower may be told that its log is committed. It believes that all of its log is committed up to the index
+// that it is told. So it is told of no index beyond what this pipeline has sent it: what it has behind that may come from another leader.
+func (d *pipeline) due() uint64 { return min(d.commits.get(), d.last.PrevLogEntry) }
 
 // tell tells the follower of commits that no entries have told it of. While entries are under way it waits a little,
 // because the next ones will tell; a timer of microseconds takes a millisecond in a process that is otherwise idle. When
@@ -154,12 +162,11 @@ func (d *pipeline) patience() time.Duration {
 }
 
 // tellCommit sends what the library sends after CommitTimeout. The library gets the answer, and takes it for the answer
-// to a request of its own. A follower believes that all of its log is committed up to the index that it is told. So it
-// is told of no index beyond what this pipeline has sent it: what it has behind that may come from another leader.
+// to a request of its own.
 func (d *pipeline) tellCommit() bool {
 	d.one <- struct{}{}
 	defer func() { <-d.one }()
-	commit := min(d.commits.get(), d.last.PrevLogEntry)
+	commit := d.due()
 	if err := d.leads(d.last.Term); err != nil {
 		return false
 	}

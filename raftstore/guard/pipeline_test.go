@@ -128,6 +128,8 @@ func TestLoneCommitsAreToldAtOnce(t *testing.T) {
 		told := func(what string, want ...uint64) {
 			t.Helper()
 			synctest.Wait()
+			p.one <- struct{}{} // nothing is sent meanwhile
+			defer func() { <-p.one }()
 			var got []uint64
 			for _, r := range in.sent {
 				if len(r.Entries) == 0 {
@@ -148,6 +150,10 @@ func TestLoneCommitsAreToldAtOnce(t *testing.T) {
 		told("no entry has told of it", 1, 2)
 		c.reached(3)
 		told("nothing is under way any more", 1, 2, 3)
+		c.reached(4)
+		told("the others have an entry that was not sent here", 1, 2, 3)
+		send(3, &raft.Log{Index: 4, Term: 3})
+		told("it is sent, and committed already", 1, 2, 3, 4)
 	})
 }
 
