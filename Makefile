@@ -12,7 +12,7 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build docs bucket-check openapi-check console-check observe-check dist dist-check packages-check image image-check demo test test-large test-all race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare scale-calibrate scale-check meter-bench compare corpus check check-fast fmt hooks subjects vet lint tidy generate generate-check wasm wasm-check clean
+.PHONY: help build docs bucket-check openapi-check console-check observe-check dist dist-check packages-check image image-check demo test test-large test-all race short fuzz sim mutants soak linear heal maintain backup purge fanout table import spin starve bench bench-jetstream bench-compare scale-calibrate scale-check meter-bench compare corpus check check-fast fmt hooks subjects entries vet lint tidy generate generate-check wasm wasm-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,7 +88,7 @@ LONG := /internal/(clustertest|e2e|linear|maintbench)$$
 SELDOM := ^Test(FindsSabotage|Reaches|ShapesAreBounded|Specification)$$
 NEAR = $(GO) run ./internal/near -base $(or $(BASE),main)
 
-check-fast: fmt ## for the loop of a day: format, the house's rules; vet what changed since main, and its fast tests and those of its importers
+check-fast: fmt entries ## for the loop of a day: format, the house's rules; vet what changed since main, and its fast tests and those of its importers
 	@$(GO) list -export -f '{{""}}' -tags $(TAGS) ./... >/dev/null
 	@changed=$$($(NEAR) -changed) || exit 1; $(GO) vet -tags $(TAGS) $$changed
 	@near=$$($(NEAR) -not '$(LONG)') || exit 1; \
@@ -181,7 +181,7 @@ meter-bench: ## what metering costs guests in C, Rust and Go: make meter-bench B
 compare: ## one attempt in fresh memory beside Extism, processes and plain Go: make compare BENCHTIME=1s
 	cd runtime/compare && $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) .
 
-check: fmt subjects vet lint tidy generate-check wasm-check ## format, subjects of commits, vet, lint, tidy, what is generated, committed wasm
+check: fmt subjects entries vet lint tidy generate-check wasm-check ## format, subjects of commits, stale sabotages, vet, lint, tidy, what is generated, committed wasm
 
 fmt: ## fail on files that gofmt would change
 	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$out" ]; then echo "gofmt:"; echo "$$out"; exit 1; fi
@@ -191,6 +191,9 @@ hooks: ## let git refuse a commit whose subject CI would refuse
 
 subjects: ## fail on commits that are not `package: do x` in 72 characters
 	@.ci/subjects
+
+entries: ## fail on sabotages of internal/mutants that went stale: their line, or the test that must see them, is gone
+	@$(GO) test $(LEAN) -count 1 -run '^TestEntries$$' ./internal/mutants
 
 vet:
 	$(GO) vet -tags $(TAGS) ./...

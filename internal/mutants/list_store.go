@@ -2,7 +2,7 @@ package main
 
 // storeMutants sabotage raftstore.
 var storeMutants = []mutant{
-	{Name: "store-commits-beyond-what-was-sent", Dir: "raftstore/guard", In: "pipeline.tellCommit", Old: "min(d.commits.get(), d.last.PrevLogEntry)", New: "d.commits.get()",
+	{Name: "store-commits-beyond-what-was-sent", Dir: "raftstore/guard", In: "pipeline.due", Old: "min(d.commits.get(), d.last.PrevLogEntry)", New: "d.commits.get()",
 		Pkg: "./raftstore/guard", Run: "TestPipelineTellsCommits$", Why: "a follower would apply what another leader had left in its log"},
 	{Name: "store-takes-from-the-deposed", Dir: "raftstore/guard", In: "deposed", Old: "sent = req.Entries[n-1].Term", New: "_ = req",
 		Pkg: "./raftstore/guard", Run: "TestDeposed$", Why: "a follower would keep a term that is before its snapshots, and not start again"},
