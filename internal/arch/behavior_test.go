@@ -12,7 +12,7 @@ import (
 // sayers are what has to know every field of a behavior: the contract, the page for authors, and the SDKs that write manifests.
 // (An author who uses the SDK for C writes JSON.)
 var sayers = []string{
-	"docs/spec.md", "docs/write-a-plugin.md", "plugins/sdk/go/manifest.go", "plugins/sdk/rust/src/manifest.rs", "plugins/sdk/assemblyscript/assembly/manifest.ts",
+	"docs/spec.md", "docs/plugin-manifest.md", "plugins/sdk/go/manifest.go", "plugins/sdk/rust/src/manifest.rs", "plugins/sdk/assemblyscript/assembly/manifest.ts",
 }
 
 // TestEveryBehaviorFieldIsSaid: a field of a manifest's behavior stands in the contract, on the page for authors, and in the

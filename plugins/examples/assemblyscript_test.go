@@ -41,7 +41,7 @@ func TestAssemblyScriptInTheDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range []string{"../sdk/assemblyscript/README.md", "../../docs/write-a-plugin.md"} {
+	for _, page := range []string{"../sdk/assemblyscript/README.md", "../../docs/plugin-languages.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -105,7 +105,7 @@ func TestCMakefiles(t *testing.T) {
 // TestCInTheDocs builds the plugins that the documentation shows.
 func TestCInTheDocs(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"../sdk/c/README.md", "../../docs/write-a-plugin.md"} {
+	for _, page := range []string{"../sdk/c/README.md", "../../docs/plugin-languages.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 package sdk
 
 // Behavior names and defines what tasks do: it is a policy, and the function that does the work (SPEC B1). Zero fields take
-// the host's default, which docs/write-a-plugin.md lists.
+// the host's default, which docs/plugin-manifest.md lists.
 type Behavior struct {
 	Name        string // 3..128 of [a-z0-9._-]; the NAME of `taskrt submit NAME`
 	Description string

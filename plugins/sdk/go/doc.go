@@ -26,5 +26,5 @@
 //
 // The same code compiles for your own machine, where package sdktest runs it against a host in memory.
 // Package sdkjson gives typed params and results. The core imports neither fmt nor encoding/json: a plugin that imports
-// neither is 1.9 MB instead of 3.4. docs/write-a-plugin.md is the manual.
+// neither is 1.9 MB instead of 3.4. docs/write-a-plugin.md begins the manual.
 package sdk

@@ -12,7 +12,7 @@ import (
 var requires []string
 
 // Require says that the module needs a capability. A host that does not have it, or whose operator does not grant it,
-// refuses the upload (docs/write-a-plugin.md, "Manifest"). Call it in init. Packages secrets, sdkhttp and tasks call it
+// refuses the upload (docs/plugin-manifest.md). Call it in init. Packages secrets, sdkhttp and tasks call it
 // themselves.
 func Require(capability string) {
 	if i, there := slices.BinarySearch(requires, capability); !there {

@@ -78,7 +78,7 @@ var todo = map[string]string{
 	"idempotency_mismatch":   "Take another Idempotency-Key: a key belongs to one request.",
 	"digest_mismatch":        "Send the bytes again: they were changed on the way, or the digest is of other bytes.",
 	"bad_archive":            "Export again, and import the whole file; the detail names the line.",
-	"bad_manifest":           "Correct the manifest where the detail says: docs/write-a-plugin.md has its fields.",
+	"bad_manifest":           "Correct the manifest where the detail says: docs/plugin-manifest.md has its fields.",
 	"not_wasm":               "Upload the .wasm file that the compiler wrote.",
 	"component_binary":       "Build a core module, for example for the target wasm32-wasip1.",
 	"truncated":              "Upload the file again: it is not whole.",

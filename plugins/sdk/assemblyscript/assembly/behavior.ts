@@ -98,7 +98,7 @@ export enum OnError {
 
 /**
  * A named definition of what tasks do: a policy, and the function that does the work. Fields that are left alone are the host's
- * default, which docs/write-a-plugin.md lists.
+ * default, which docs/plugin-manifest.md lists.
  */
 export class Behavior {
   description: string = "";

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::json::{self, FromJson, ToJson, Value};
 
 /// A named definition of what tasks do: a policy, and the function that does the work. Everything that is not set is the host's default,
-/// which docs/write-a-plugin.md of taskrt lists. Durations are in whole milliseconds.
+/// which docs/plugin-manifest.md of taskrt lists. Durations are in whole milliseconds.
 pub struct Behavior {
     pub(crate) name: String,
     pub(crate) run: Run,

@@ -44,7 +44,7 @@
 //!
 //! A panic ends the attempt with a trap, which is retried as [`Behavior::on_trap`] says; the panic's message is the error's message. The
 //! same code compiles for your own machine, where module [`testing`](crate::testing) runs it against a host in memory.
-//! docs/write-a-plugin.md of taskrt is the manual.
+//! docs/plugin-languages.md of taskrt is the manual.
 
 #![warn(missing_docs)]
 #![warn(missing_debug_implementations)]
