@@ -23,7 +23,7 @@ func (RotateToken) level() uint64 { return AccessLevel }
 func (SetRoot) level() uint64     { return AccessLevel }
 func (SetSignIn) level() uint64   { return AccessLevel }
 
-// CreateToken makes an access token. Its proposer has seen that the caller may give all this away.
+// CreateToken makes an access token. The proposer has checked that the caller may give away all of these rights.
 type CreateToken struct {
 	Name       string   `cbor:"1,keyasint"`
 	Roles      uint64   `cbor:"2,keyasint"` // of access.Roles
@@ -82,7 +82,7 @@ func (c SetRoot) apply(m *Machine) Result {
 	return Result{Changed: true}
 }
 
-// SetSignIn replaces the settings of sign-in (SPEC A7). Its proposer has looked at them.
+// SetSignIn replaces the settings of sign-in (SPEC A7). The proposer has checked them.
 type SetSignIn struct {
 	Settings string `cbor:"1,keyasint,omitempty"`
 	Rev      uint64 `cbor:"2,keyasint,omitempty"` // of the settings that it replaces

@@ -31,8 +31,8 @@ func noted(m *Machine, c *Caller, r Result) Result {
 	return r
 }
 
-// NoteRefusals records requests that a node has refused for lack of a role (SPEC A8). Result.Count is how many records it made; what the
-// others count stands in records that were there, or in none if there were too many lately.
+// NoteRefusals records requests that a node has refused for lack of a role (SPEC A8). Result.Count is the number of new records. The other
+// refusals are counted in earlier records, or nowhere if there were too many lately.
 type NoteRefusals struct {
 	Refusals []Refusal `cbor:"1,keyasint"`
 }

@@ -113,7 +113,7 @@ type Version struct {
 	Pinned      int64  `cbor:"-"` // tasks pinned to it; derived: filled in by Machine.Behavior and Behaviors only
 }
 
-// KeptVersions is how many versions of a behavior are kept besides those that tasks are pinned to (SPEC B2).
+// KeptVersions is how many versions of a behavior are kept. Versions that tasks are pinned to are kept besides (SPEC B2).
 const KeptVersions = 5
 
 // Behavior is a named definition of what tasks do. Values are immutable.

@@ -4,7 +4,7 @@ import "slices"
 
 // CrashSession ends a session whose process was seen to die (SPEC L5). The process's parent has reaped it, so nothing of it executes any more. Nobody
 // knows which of the executing attempts ended it, so none of them counts as lost. They are suspects: each runs next alone in a process of its own. An
-// attempt that was alone in the process did it, and has failed as CRASHED. Attempts that did not execute yet are given back.
+// attempt that was alone in the process has ended it, and fails as CRASHED. Attempts that did not execute yet are given back.
 type CrashSession struct {
 	Worker string `cbor:"1,keyasint"`
 	Proof  []byte `cbor:"2,keyasint"` // the session's proof; see OpenSession

@@ -25,8 +25,8 @@ func stops(m *Machine, h hurdle.Kind, r *row, v *Version) Result {
 	return Result{}
 }
 
-// Waiting says how it stands with a task (SPEC Q4): what it would run, if there is that, the hurdles that it meets, and how many tasks of its behavior
-// and version come before it, up to a number. A nil Task: it is not there, or does not wait.
+// Waiting says why a task waits (SPEC Q4): the version that it would run, if there is one, the hurdles that it meets, and how many tasks of the same
+// behavior and version come before it, up to a limit. If Task is nil, the task does not exist or does not wait.
 func Waiting(m *Machine, k Key, most int) (t *Task, runs *Version, meets []hurdle.Kind, before int) {
 	r := m.find(k)
 	if r == nil || m.task(r).Status == Running || m.task(r).Final() {
@@ -45,7 +45,7 @@ func Waiting(m *Machine, k Key, most int) (t *Task, runs *Version, meets []hurdl
 	return t, runs, meets, before
 }
 
-// Suits reports whether a session may run a waiting task, ready for it or not: suspects run alone (SPEC L5), cleanups where they belong (SPEC O3).
+// Suits reports whether a session may run a waiting task, also if it is not ready yet. Suspects run alone (SPEC L5), cleanups in their session (SPEC O3).
 func Suits(m *Machine, t *Task, s *Session) bool {
 	return (t.Bound == 0 || t.Bound == s.ID) && m.fits(t, s)
 }

@@ -20,7 +20,7 @@ type StartJob struct {
 	Delay     Millis `cbor:"7,keyasint,omitempty"`
 }
 
-// SelectJob says which tasks a bulk job is about: the leader has selected them of one frozen state.
+// SelectJob says which tasks a bulk job is about. The leader has selected them from one frozen state.
 type SelectJob struct {
 	Number uint64   `cbor:"1,keyasint"`
 	Index  uint64   `cbor:"2,keyasint"` // of that state
@@ -28,7 +28,7 @@ type SelectJob struct {
 	Blobs  []string `cbor:"4,keyasint,omitempty"` // their numbers of creation, ascending, jobs.PerBlob in each
 }
 
-// StepJob lets the next tasks of a job have their turn. Result.Count is how many had it: fewer if a quota is used up for now.
+// StepJob carries out a job's action on its next tasks. Result.Count is the number of these tasks. It is smaller if a quota is used up.
 type StepJob struct {
 	Number uint64   `cbor:"1,keyasint"`
 	From   int64    `cbor:"2,keyasint"` // where the job is

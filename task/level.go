@@ -33,8 +33,8 @@ func (c RaiseLevel) apply(m *Machine) Result {
 // LevelOf returns the feature level that a command needs. Builds know the command and all of its set fields since this level. A proposer asks. Apply
 // asks again, so that all replicas refuse in the same way a command that was proposed nevertheless.
 //
-// A command that comes with a later level, or has a field that does, says so by a method level. Fields of records that came with a level contribute
-// nothing to a digest while they are absent, so that raising a level hashes nothing anew (DESIGN.md, "The digest").
+// A command that came with a later level, or that has a field that came with a later level, has a method level. A field of a record that came with a
+// level contributes nothing to a digest while it is absent. So raising a level hashes nothing anew (DESIGN.md, "The digest").
 func LevelOf(c Command) uint64 {
 	if l, ok := c.(leveled); ok {
 		return l.level()
@@ -69,5 +69,5 @@ type leveled interface{ level() uint64 }
 // Level returns the cluster's feature level.
 func (m *Machine) Level() uint64 { return m.level }
 
-// WithKnownLevel gives the machine the build of one that knows levels up to this one. Tests use it for clusters of several builds. It is no part of the state.
+// WithKnownLevel makes the machine one of a build that knows no higher level. Tests use it for clusters of several builds. It is not part of the state.
 func WithKnownLevel(level uint64) Option { return func(m *Machine) { m.known = level } }

@@ -47,7 +47,7 @@ func (form) Key(t *Task) (namespace, id string) { return t.Namespace, t.ID }
 
 func (form) Created(t *Task) uint64 { return t.CreatedRev }
 
-// Packs reports whether t is kept packed. What can be of a running task only a packed record does not know.
+// Packs reports whether t is kept packed. A packed record has no place for the fields that only a running task has.
 func (form) Packs(t *Task) bool {
 	return t.Status != Running && !runs(t) && t.Priority >= 0 && t.Priority < 16 && t.Status < 16
 }

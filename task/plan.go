@@ -25,7 +25,7 @@ type Free struct {
 // Takes reports whether the worker has the module of a version.
 func (f *Free) Takes(v *Version) bool { return f.Ready == nil || f.Ready(v.Module, v.Version) }
 
-// Room returns how many tasks the worker of a session takes now that runs some already, and how many of short behaviors.
+// Room returns how many tasks a session's worker takes beside those that it runs already, and how many tasks of short behaviors.
 func (f *Free) Room(s *Session, running int64) (slots, all int64) {
 	room := s.Slots - running
 	return min(int64(f.Slots), room), min(int64(f.Slots)+int64(f.Ahead), room)
@@ -41,7 +41,7 @@ func (m *Machine) Plan(free []Free, max int) []Assign { return m.plan(nil, free,
 // Shares is ready. One goroutine uses it.
 type Shares struct{ kept plan.Shares }
 
-// Plan is Machine.Plan, and it makes up for what former plans could not share evenly.
+// Plan is Machine.Plan. It also makes up for slots that former plans could not share evenly.
 func (s *Shares) Plan(m *Machine, free []Free, max int) []Assign { return m.plan(&s.kept, free, max) }
 
 // planner is one call of Plan.

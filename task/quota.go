@@ -56,9 +56,9 @@ func (n *Namespace) level(at Time) int64 {
 	return bounds.Bucket(n.Quota.SubmitsPerSecond, n.Bucket, int64(n.BucketAt), int64(at))
 }
 
-// OverRate is asked before a submit is proposed, so that refused submits do not fill the log. over is the submit's
-// namespace if the submit would be refused for its submits_per_second, with the log's clock at at and with before
-// earlier submits. submits is how many submits it would count as: none if it meets a task that stays as it is.
+// OverRate says whether a submit would be refused for the submits_per_second of its namespace. It is asked before the submit is proposed, so that
+// refused submits do not fill the log. at is the time of the log's clock, and before is the number of submits that come earlier. over is the name of
+// the namespace if the submit would be refused. submits is how many submits it counts as: 0 if it meets a task and changes nothing.
 func (m *Machine) OverRate(c *Submit, before int64, at Time) (submits int64, over *Namespace) {
 	n := m.namespaces[c.Namespace]
 	if n == nil || n.space.Quota.SubmitsPerSecond <= 0 {

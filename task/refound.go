@@ -6,15 +6,15 @@ import (
 	"github.com/taskrt/taskrt/task/access"
 )
 
-// Refound makes this state the beginning of another cluster (SPEC C2). The cluster that it was taken from may have gone on, and may still
-// run. So nothing of what that cluster has given to anybody holds here, also if it was given after this state: tokens of leases, numbers of
-// sessions and revs go on far above its numbers, all leases are lost, and it is forgotten who asked what. Nobody may propose it. It is applied
-// to a directory that nobody runs.
+// Refound makes this state the beginning of a new cluster (SPEC C2). The former cluster may have gone on after this state, and may still run. So
+// nothing that the former cluster has given to anybody may hold in the new one. The tokens of leases, the numbers of sessions and the revs go on
+// far above the former cluster's numbers. All leases are lost. The kept answers to commands are forgotten. Nobody may propose Refound: it is applied
+// to a directory that no process runs on.
 type Refound struct {
 	DropTokens bool `cbor:"1,keyasint,omitempty"` // access tokens are forgotten, too, and the root token holds
 }
 
-// Leap is by how much Refound raises the machine's numbers. No cluster gives as many.
+// Leap is how much Refound adds to the machine's numbers. No cluster uses up so many numbers.
 const Leap = 1 << 40
 
 // maxNumber is the largest integer that every program reads from JSON as it is.

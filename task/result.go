@@ -139,9 +139,9 @@ type Origin struct {
 	Seq     uint64 `cbor:"2,keyasint,omitempty"` // 1, 2, 3, … within the process
 	Lowest  uint64 `cbor:"3,keyasint,omitempty"` // lowest Seq whose answer the process has not received yet
 
-	// Body, if not 0, makes this a client's idempotency key. Process is the hash of the key, and Body is the hash of the request. The answers are
-	// kept for an hour, whoever proposes the request again. Another Body is refused. Seq is the place of the command in the request. Lowest is the
-	// place of the first command that was proposed with it: an unknown key cannot begin in the middle.
+	// Body is not 0 if this Origin is a client's idempotency key. Then Process is the hash of the key, and Body is the hash of the request. The answers
+	// are kept for an hour, whoever proposes the request again. Another Body under the same key is refused. Seq is the place of the command in the
+	// request. Lowest is the place of the first command that was proposed with this one: an unknown key cannot begin in the middle of a request.
 	Body uint64 `cbor:"4,keyasint,omitempty"`
 }
 
@@ -163,8 +163,8 @@ type Header struct {
 // EventKind says what happened.
 type EventKind uint8
 
-// Kinds of events. Task is the record after the change, or before it for TaskRemoved. One TaskChanged announces every
-// version of a record, and one TaskRemoved its end. The other kinds follow it, and say what somebody has to do.
+// Kinds of events. Event.Task is the record after the change, or for TaskRemoved the record before it. Each version of a record is announced by one
+// TaskChanged, and its end by one TaskRemoved. The other kinds of events follow, and say what somebody has to do.
 const (
 	TaskChanged      EventKind = iota + 1
 	TaskRemoved                // SPEC L9; Lease is set if it was running: its worker must be told to halt

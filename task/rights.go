@@ -2,7 +2,7 @@ package task
 
 import "github.com/taskrt/taskrt/task/access"
 
-// Steers reports whether a command is about tasks or operations that are there. Whoever proposes it for a token says Caller.Look.
+// Steers reports whether a command is about tasks or operations that exist. Whoever proposes such a command for a token sets Caller.Look.
 func Steers(c Command) (does bool) {
 	about(c, func(access.Roles, bool, Key) { does = true })
 	return does

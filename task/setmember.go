@@ -2,13 +2,13 @@ package task
 
 import "github.com/taskrt/taskrt/task/roster"
 
-// Member is what is settled about a node, in the head of a snapshot.
+// Member is what is decided about a node. It stands in the head of a snapshot.
 type Member = roster.Member
 
-// MembersLevel is the feature level that brought what is settled about members.
+// MembersLevel is the feature level that brought Member.
 const MembersLevel = 3
 
-// SetMember settles whether a node may vote, and whether its directory may ever come back (SPEC C2). The leader changes the configuration
+// SetMember decides whether a node may vote, and whether its directory may ever come back (SPEC C2). The leader changes the configuration of raft
 // accordingly.
 type SetMember struct {
 	Node   string `cbor:"1,keyasint"`

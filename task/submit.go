@@ -39,14 +39,14 @@ type Submit struct {
 	// command is applied, the answer is behavior_changed, and the proposer checks again. 0: not compared.
 	BehaviorRev    uint64 `cbor:"12,keyasint,omitempty"`
 	ConcurrencyKey string `cbor:"13,keyasint,omitempty"` // of Params (SPEC L11)
-	// Existing means only a task that exists (POST …/resubmit). Behavior may be "" then. If there is no such task the answer is task_not_found.
+	// Existing says that the task must exist (POST …/resubmit). Behavior may be "" then. If there is no such task, the answer is task_not_found.
 	Existing bool `cbor:"14,keyasint,omitempty"`
 	// Parent is the ID of the task whose attempt submits this one (SPEC B6), in the same namespace. An existing task keeps its own.
 	Parent string `cbor:"15,keyasint,omitempty"`
 	// HasLabels and HasPriority say that a rerun or a resubmit takes these, too, as HasParams does (SPEC I3).
 	HasLabels   bool `cbor:"16,keyasint,omitempty"`
 	HasPriority bool `cbor:"17,keyasint,omitempty"`
-	// Trace is a traceparent (SPEC U2). What the submit makes due has it, also if it is "". A child has that of its parent's attempt.
+	// Trace is a traceparent (SPEC U2). A task that the submit makes due gets it, also if it is "". A child gets the traceparent of its parent's attempt.
 	Trace string `cbor:"18,keyasint,omitempty"`
 }
 

@@ -10,8 +10,8 @@ import (
 // Time is an instant of the log's wall clock (SPEC C3 `now`): Unix milliseconds. 0 means "none".
 type Time int64
 
-// MaxTime is the last Time that the API can write, 9999-12-31T23:59:59.999Z. A run that asks for a later one gets this:
-// whatever shows the task must stay readable.
+// MaxTime is the last Time that the API can write, 9999-12-31T23:59:59.999Z. A run that asks for a later time gets this
+// time, so that every answer that shows the task stays readable.
 const MaxTime Time = 253_402_300_799_999
 
 // LeaseTime is an instant of the log's lease clock (SPEC C3 `lease_now`): milliseconds that advance only with a
@@ -38,7 +38,7 @@ type Key struct {
 // Status of a task (SPEC T1).
 type Status uint8
 
-// The four statuses. CREATED waits and has no outcome in this cycle, RUNNING is leased.
+// The four statuses. A task in CREATED waits and has no outcome in this cycle. A task in RUNNING is leased.
 const (
 	Created Status = iota + 1
 	Running
@@ -53,7 +53,7 @@ func (s Status) String() string {
 // Encoding tells what the bytes of a Payload are.
 type Encoding uint8
 
-// None is the absent payload, JSON a valid JSON text, Bytes anything else (`…_base64` in the API).
+// None is the absent payload. JSON is a valid JSON text. Bytes is anything else (`…_base64` in the API).
 const (
 	None Encoding = iota
 	JSON
@@ -140,7 +140,7 @@ type Lease struct {
 	GraceEnd LeaseTime `cbor:"11,keyasint,omitempty"` // being cancelled: the token dies then (SPEC L8); 0: not
 }
 
-// External reports whether the lease is one of section 8: renewed by itself, not by a session.
+// External reports whether the lease belongs to an external worker (SPEC section 8). Heartbeats renew such a lease, and no session does.
 func (l *Lease) External() bool { return l.Session == 0 }
 
 // Attempt is one entry of a task's history.
@@ -203,10 +203,10 @@ type Task struct {
 	Status   Status `cbor:"5,keyasint" field:"head"`
 	Priority int8   `cbor:"29,keyasint" field:"head"`                      // 0..9, default 4 (SPEC T4)
 	Role     Role   `cbor:"31,keyasint,omitempty" field:"bit=16,place=20"` // of an operation's task (SPEC O1-O3); Parent is the operation's ID then
-	// Suspect: a process died while it executed in it, beside others. It runs alone until an attempt of it ends otherwise (SPEC L5).
+	// Suspect says that a process died in which the task executed beside others. The task runs alone until an attempt ends in another way (SPEC L5).
 	Suspect bool `cbor:"33,keyasint,omitempty" field:"bit=18"`
-	// Excess: it is final, its behavior would keep it for ever, and so many are kept so already in its namespace, which has no
-	// quota, that it is kept for the default times instead (SPEC T9).
+	// Excess says that the task is kept for the default times although its behavior keeps final tasks for ever. Its namespace has
+	// no quota, and keeps the highest number of tasks for ever already (SPEC T9).
 	Excess bool `cbor:"35,keyasint,omitempty" field:"bit=20"`
 
 	Params     Payload `cbor:"6,keyasint,omitempty" field:"bit=0,place=1,blobs"`
@@ -240,10 +240,10 @@ type Task struct {
 
 	ConcurrencyKey string `cbor:"30,keyasint,omitempty" field:"bit=15,place=18"` // SPEC L11; computed by the proposer when params are set
 	Bound          uint64 `cbor:"32,keyasint,omitempty" field:"with=Role"`       // a cleanup: the only session that may run it (SPEC O3)
-	// DueSince is when NotBefore was set to a time that had passed: in T4 order the task is due since then, so that nobody goes
-	// before others by naming a past time. 0: since NotBefore.
+	// DueSince is the time at which NotBefore was set, if NotBefore had passed then. In T4 order the task is due since that time, so
+	// that no task goes before others because somebody named a past time. 0: the task is due since NotBefore.
 	DueSince Time `cbor:"34,keyasint,omitempty" field:"bit=19,place=10"`
-	// Creator is the number of the access token that created it, or its parent or operation (SPEC A5). 0: nobody in particular.
+	// Creator is the number of the access token that created the task, or the task's parent or operation (SPEC A5). 0: nobody in particular.
 	Creator uint64 `cbor:"36,keyasint,omitempty" field:"bit=21,place=21"`
 
 	Trace string `cbor:"37,keyasint,omitempty" field:"bit=22,place=22"` // traceparent of what made it due (SPEC U2); "": none
@@ -255,8 +255,8 @@ const MaxMessage = 4 << 10
 // Role is what a task does for the operation that made it.
 type Role uint8
 
-// RoleNone: an ordinary task. The params of the others are made of the operation's record by who needs them: a hundred
-// thousand copies of one argument would fill the memory.
+// RoleNone is the role of an ordinary task. A task of an operation has no params of its own: readers make its params from the operation's record. A
+// hundred thousand copies of one argument would fill the memory.
 const (
 	RoleNone Role = iota
 	RolePartition

@@ -48,5 +48,5 @@ func (m *Machine) Drained(node string) bool { return m.roster.Drained(node) }
 // DrainedNodes returns the nodes for which Drained is true, by ID.
 func (m *Machine) DrainedNodes() []string { return m.roster.DrainedNodes() }
 
-// Roster returns what is settled about nodes (SPEC C2).
+// Roster returns what is decided about nodes (SPEC C2).
 func (m *Machine) Roster() roster.View { return m.roster.View() }

@@ -1,5 +1,5 @@
-// Package access says what a caller may do: roles, and the namespaces and behaviors for which they are given (SPEC A5). It is as pure as
-// package task.
+// Package access says what a caller may do (SPEC A5): it has roles, and the namespaces and behaviors for which a caller holds them. It also
+// keeps the access tokens (SPEC A4). Like package task it is pure.
 package access
 
 import (

@@ -1,7 +1,8 @@
-// Package answers remembers what commands were answered, so that a command that is sent again is answered and not applied again (SPEC
-// H4). Proposing processes number their commands and say which answers they still lack; clients name a request by a key. It is a
-// container: package task decides what is answered, and what a refusal says. Like package task it is pure: what it remembers depends on
-// what it was told and on the lease clock of the caller alone.
+// Package answers remembers the answers to commands (SPEC H4). A command that is sent again gets its former answer and is not applied again.
+// A proposing process numbers its commands and says which answers it still lacks. A client names a request by a key.
+//
+// The package is a container: package task decides what is answered, and what a refusal says. Like package task it is pure: its content
+// depends only on the calls, and on the lease clock that the caller gives.
 package answers
 
 import (

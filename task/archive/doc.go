@@ -1,8 +1,9 @@
-// Package archive is the form of an exported namespace (SPEC M5): JSON lines. A node writes them from a frozen state, and
-// another cluster takes them up. docs/namespaces.md describes them for their readers.
+// Package archive is the form of an exported namespace (SPEC M5): JSON lines. A node writes the lines from a frozen state, and
+// another cluster imports them. docs/namespaces.md describes them for people who read exports.
 //
-// Each line is an object with one member, whose name says what the line is. The first line is the header, the last line is the end with
-// the counts: a file without it is not whole. Everything that a line needs stands before it, blobs too, so a reader needs one pass.
+// Each line is an object with one member. The name of the member says what the line is. The first line is the header. The last line is the
+// end, with the counts: a file without an end is not whole. Everything that a line needs stands before the line, blobs too. So a reader
+// needs one pass.
 package archive
 
 import "fmt"

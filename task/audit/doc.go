@@ -1,3 +1,3 @@
-// Package audit keeps who changed what (SPEC A8): one record for each change that is made with deploy, operate or admin, and for refusals for
-// lack of a role. It is as pure as package task.
+// Package audit keeps who changed what (SPEC A8). It has one record for each change that was made with the role deploy, operate or admin, and
+// records of requests that were refused for lack of a role. Like package task it is pure.
 package audit

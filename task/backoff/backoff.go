@@ -1,5 +1,5 @@
-// Package backoff says how long to wait before something is tried again (SPEC R2): a time that grows with each failure, up to a limit, less a
-// jitter. It uses integers and no randomness, so that every node computes the same.
+// Package backoff says how long to wait before something is tried again (SPEC R2). The wait grows with each failure, up to a limit. A jitter
+// shortens it. The package uses integers and no randomness, so every node computes the same wait.
 package backoff
 
 import "math/bits"

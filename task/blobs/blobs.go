@@ -1,6 +1,7 @@
-// Package blobs holds what the log knows of the files of the blob store: which there are, how old each is, and how many records need it
-// (SPEC M3). It finds and walks blobs by digest, freezes them without copying them, and finds references to blobs in JSON. It is a
-// container: package task decides what may be noted, referred to and dropped. Like package task it is pure.
+// Package blobs holds what the log knows of the files of the blob store: which files there are, how old each is, and how many records need
+// it (SPEC M3). It finds and walks blobs by digest, and freezes them without copying them. It also finds references to blobs in JSON.
+//
+// The package is a container: package task decides what may be noted, referred to and dropped. Like package task it is pure.
 package blobs
 
 import (

@@ -1,4 +1,4 @@
-// Package bounds says how much a state machine keeps, and how much one entry of the log does.
+// Package bounds has the limits of a state machine: how much it keeps, and how much one entry of the log does.
 package bounds
 
 import "github.com/taskrt/taskrt/task/hash"

@@ -1,6 +1,6 @@
-// Package exclusive knows which operations run, and finds those that another one would have to wait for (SPEC O2). Every operation stands
-// in a few lists, each under what a start that it excludes, or is excluded by, will ask for: so a start looks at the heads of a few lists
-// and not at operations. Like package task it is pure.
+// Package exclusive knows which operations run, and says which of them exclude an operation that is to start (SPEC O2). Every running
+// operation stands in a few lists. The name of a list is a question that the start of another operation asks. So a start looks at the heads
+// of a few lists, and not at all operations. Like package task it is pure.
 package exclusive
 
 import (

@@ -1,4 +1,4 @@
-// Package hash mixes what replicas compare (SPEC C4) into 64 bits.
+// Package hash mixes the values that replicas compare (SPEC C4) into 64 bits.
 package hash
 
 import (

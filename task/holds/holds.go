@@ -1,4 +1,4 @@
-// Package holds keeps who reads blobs for a backup: while a hold lives, no blob is dropped (SPEC C8).
+// Package holds keeps the holds on blobs (SPEC C8). Whoever saves a backup has a hold. While a hold lives, no blob is dropped.
 package holds
 
 import (

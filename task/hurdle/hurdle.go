@@ -1,4 +1,4 @@
-// Package hurdle names what keeps a task from starting once it is due, whoever is free (SPEC Q4).
+// Package hurdle names the reasons for which a due task does not start, although workers are free (SPEC Q4).
 package hurdle
 
 import "github.com/taskrt/taskrt/task/names"

@@ -1,4 +1,4 @@
-// Package jobs keeps the bulk jobs of a cluster (SPEC Q3): what each is to do with which tasks, and how far it is.
+// Package jobs keeps the bulk jobs of a cluster (SPEC Q3): what each job does, with which tasks, and how far it is.
 package jobs
 
 import (

@@ -1,4 +1,4 @@
-// Package match says which tasks are meant: what a Filter asks for, and whether a task is that (SPEC Q1, Q3).
+// Package match says whether a task fits a filter (SPEC Q1, Q3). Lists and bulk jobs use the same filters.
 package match
 
 import (

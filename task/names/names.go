@@ -1,4 +1,5 @@
-// Package names says what can name a task, an operation, a behavior and a namespace, and which name a task gets from its params.
+// Package names says which texts can name a task, an operation, a behavior or a namespace. It also computes the name that a task gets from
+// its params (SPEC I2).
 package names
 
 import (

@@ -1,10 +1,10 @@
-// Package plan gives what waits in lanes to workers that are free (SPEC L1, T4): of each namespace in T4 order, and between namespaces by
-// their weights (N2); a session that has more slots free goes first, acceptors take turns (J2). It reads lanes of package queue and
-// changes nothing. What a lane's tasks need, and who can run them, package task tells.
+// Package plan gives waiting tasks to free workers (SPEC L1, T4). Within a namespace, tasks go in the order of T4. Between namespaces, slots go
+// by weight (N2). The session with the most free slots gets the next task, and acceptors take turns (J2). The package reads the lanes of
+// package queue and changes nothing. Package task says what the tasks of a lane need, and which workers have it.
 //
-// Tasks are looked at lane by lane: a lane that nobody free is ready for, or whose behavior may not start another task, is left out or
-// skipped whole. So the cost grows with the number of lanes, workers and assignments, and not with the number of waiting tasks, blocked or not
-// (SPEC L11). Like package task it is pure: equal lanes, workers and shares make equal plans.
+// A plan goes lane by lane. It leaves a whole lane out if no free worker is ready for the lane, or if the lane's behavior may not start
+// another task. So the cost grows with the number of lanes, workers and assignments. It does not grow with the number of waiting tasks, blocked
+// or not (SPEC L11). Like package task it is pure: equal lanes, workers and shares make equal plans.
 package plan
 
 import (

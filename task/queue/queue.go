@@ -1,8 +1,8 @@
-// Package queue knows where each task waits: until its time comes, in a lane for a worker, behind a key whose slots are taken, or among
-// those that have ended (SPEC T3, T4, L11). It holds rows of 32 bytes, and of a task it knows what package task tells it: the record is
-// elsewhere. The promise that planning does not grow with what is blocked is kept here: a lane holds only what a worker may take.
+// Package queue knows where each task stands (SPEC T3, T4, L11). A task waits for its time, or in a lane for a worker, or behind a key whose
+// slots are taken, or it has ended. The package holds a row of 32 bytes for each task, and no record. Package task tells it what it must know of
+// a task. A lane holds only what a worker may take. So planning does not grow with the number of blocked tasks.
 //
-// Package queue is as pure as package task: where a task waits depends on what is told alone, never on how it came to be so.
+// Like package task it is pure: the place of a task depends only on what the task is, and not on the changes that led there.
 package queue
 
 import "github.com/taskrt/taskrt/task/table"

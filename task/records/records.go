@@ -1,10 +1,11 @@
 // Package records holds the records of the TaskStore API of one namespace (SPEC X2). It finds records by ID, lists them by group, picks
-// the k-th available record of a group in O(log n), and freezes records for snapshots without copying them. It is a container: package
-// task decides who may change what. Like package task it is pure: its answers depend only on the records and on the time that it is
-// given, never on how the records came to be there.
+// the k-th available record of a group in O(log n), and freezes records for snapshots without copying them.
 //
-// Records live in pages in order of their ID, which are frozen without being copied (package table). IDs rise, so that
-// adding only appends.
+// The package is a container: package task decides who may change what. Like package task it is pure: its answers depend only on the
+// records and on the time that the caller gives, and not on the changes that led to the records.
+//
+// Records live in pages, in the order of their IDs. A page is frozen without a copy (package table). IDs only rise, so a new record is
+// always appended.
 package records
 
 import (

@@ -1,5 +1,5 @@
-// Package roster keeps what a cluster has settled about its nodes: whose workers get no new tasks, who may vote, and whose directory may
-// never come back (SPEC L10, C2).
+// Package roster keeps what is decided about the nodes of a cluster (SPEC L10, C2): which nodes' workers get no new tasks, which
+// nodes may vote, and which directories may never come back.
 package roster
 
 import (

@@ -1,11 +1,10 @@
-// Package store keeps records of tasks: found by key, walked in order of creation, frozen without copying them. It is the seam behind
-// which records are kept without pointers, so that a collection of garbage does not grow with them. What a record says it does not know:
-// a Form packs records and reads them. Like package task it is pure.
+// Package store keeps the records of tasks. It finds records by key, walks them in the order of their creation, and freezes them without
+// copying them. Records are kept without pointers, so a million of them do not make garbage collection longer. The package does not know the
+// fields of a record: a Form packs records and unpacks them. Like package task it is pure.
 //
-// A record that cannot be packed, because its task runs, is kept as the *T that it is (live); any other one is packed into an arena, and
-// made anew for who looks at it. What a row's number leads to is a cell: where the record is now. Cells and the order of creation live in
-// pages that are cloned before they are written if a Frozen can see them (package table), so freezing copies tables of pages and chunks,
-// and nothing else.
+// The record of a running task is live: the store keeps the *T itself. Any other record is packed into an arena of bytes, and is made anew for
+// each reader. The number of a row leads to a cell, and the cell says where the record is. Cells and the order of creation live in pages
+// (package table). A page that a Frozen can see is cloned before it is written. So freezing copies only the tables of pages and chunks.
 package store
 
 import (

@@ -1,4 +1,4 @@
-// Package table keeps what package task has a million of: in tables that the garbage collector need not scan, that are
-// frozen without being copied, and that find what comes first without looking at the rest. It is a set of containers,
-// and knows nothing of tasks. Like package task it is pure: its answers depend only on what was done to it.
+// Package table has the containers for what package task keeps in millions. The garbage collector need not scan them, they are frozen without
+// a copy, and they find the first element without looking at the others. The package knows nothing of tasks. Like package task it is pure: its
+// answers depend only on the calls before.
 package table

@@ -1,4 +1,5 @@
-// Package tracing is what the state machine knows of distributed traces (SPEC U2): a text that travels with a task, and the spans that follow from it.
+// Package tracing is what the state machine knows of distributed traces (SPEC U2). A task carries a text, its trace. The package computes the
+// spans of the task from this text.
 package tracing
 
 import (

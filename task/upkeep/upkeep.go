@@ -1,4 +1,4 @@
-// Package upkeep keeps the records of runs of maintenance (SPEC M4).
+// Package upkeep keeps the records of maintenance runs (SPEC M4).
 package upkeep
 
 import (

@@ -1,15 +1,14 @@
-// Package wire encodes task values for their lives outside of memory: log entries, results on the node-to-node port,
-// snapshot records. CBOR (RFC 8949) with integer keys: compact, versioned, self-describing, core deterministic.
+// Package wire encodes the values of package task for log entries, for results on the node-to-node port, and for the records of snapshots. The
+// encoding is CBOR (RFC 8949) with integer keys, in its deterministic form. Every form starts with a version byte.
 //
-// Log entries and snapshots are read strictly: a command, a record or a field that this build does not know is an
-// error, because skipping it would make this replica differ from the others (SPEC C4). Results are read leniently: a
-// newer node may say more.
+// Log entries and snapshots are read strictly. A command, a record or a field that this build does not know is an error: a replica that
+// skipped it would differ from the others (SPEC C4). Results are read leniently, because a newer node may say more.
 //
-// The commands of a busy log, tasks and most answers are written and read without the library, by code that internal/genfields writes from
-// the tags of their structs (append_gen.go, read_gen.go), byte for byte as the library would. The library reads everything else, and
-// these too if they do not look as this build writes them.
+// The frequent commands, tasks and most answers are written and read by generated code (append_gen.go, read_gen.go), without the CBOR library.
+// internal/genfields generates it from the tags of the structs. It makes the same bytes as the library. The library reads and writes
+// everything else. It also reads the bytes of the frequent forms that do not look as this build writes them.
 //
-// Every form starts with a version byte. Integer keys and command numbers are part of the format: never reuse one.
+// Integer keys and command numbers are part of the format: never reuse one.
 package wire
 
 import (
