@@ -32,6 +32,7 @@ import (
 	"github.com/taskrt/taskrt/api/server/socket"
 	"github.com/taskrt/taskrt/api/server/traced"
 	"github.com/taskrt/taskrt/api/snapshot"
+	"github.com/taskrt/taskrt/api/stream"
 	"github.com/taskrt/taskrt/api/tracing"
 )
 
@@ -243,6 +244,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	pages.Mark(w.Header())
+	if r.URL.Path == stream.Path && h.config.Gate != nil {
+		r = socket.Introduce(r)
+	}
 	if !h.open[r.URL.Path] { // SPEC A6
 		if err := h.config.Door.Check(r); err != nil {
 			leaveBody(w, r)

@@ -16,6 +16,9 @@ import (
 // Path is where a stream begins.
 const Path = "/v1/stream"
 
+// BearerSubprotocol begins the subprotocol by which a page offers its token in the handshake: a browser lets a page set no header there.
+const BearerSubprotocol = "taskrt.bearer."
+
 // These are bounds of one connection.
 const (
 	MaxMessage  = 9 << 20 // bytes of a message of a client: a body of the most that HTTP takes, and what stands around it

@@ -92,12 +92,7 @@ func Serve(w http.ResponseWriter, r *http.Request, config Config) error {
 
 // offered returns the form that the server prefers among those that a client offers; nil: none.
 func offered(h http.Header) stream.Form {
-	var names []string
-	for _, list := range h.Values("Sec-Websocket-Protocol") {
-		for name := range strings.SplitSeq(list, ",") {
-			names = append(names, strings.TrimSpace(name))
-		}
-	}
+	names := subprotocols(h)
 	for _, f := range stream.Forms() {
 		if slices.Contains(names, f.Subprotocol()) {
 			return f
