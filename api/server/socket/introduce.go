@@ -20,7 +20,7 @@ func Introduce(r *http.Request) *http.Request {
 		switch {
 		case !offers:
 			kept = append(kept, name)
-		case token != "" || text == "":
+		case token != "":
 			return r
 		default:
 			token = text
