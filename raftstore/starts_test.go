@@ -227,6 +227,28 @@ func TestUnheardStarts(t *testing.T) {
 	})
 }
 
+// TestStartsWithoutOneMember: a member that comes back has slept through more starts of another one than that keeps numbers. It finds the last start that
+// it knows among them all the same (SPEC C7).
+func TestStartsWithoutOneMember(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		ms := confirmedThree(c)
+		sleeps, restarts := ms[1], ms[2]
+		known := func(by *member) func() bool {
+			return func() bool { return by.store.book.Holds(restarts.store.identity, restarts.store.book.Me().Start) }
+		}
+		c.stop(sleeps)
+		c.propose(ms[0].store, submit("meanwhile", task.Join))
+		for range 70 {
+			c.stop(restarts)
+			c.start(restarts, 3, joins...)
+			c.await("the start is confirmed by a majority", known(restarts))
+		}
+		c.start(sleeps, 3, joins...)
+		c.await("who has slept knows the last start", known(sleeps))
+		c.agree()
+	})
+}
+
 // TestConfirmedByNewMembers: while a node was away all others were replaced. The new members confirm its start.
 func TestConfirmedByNewMembers(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {

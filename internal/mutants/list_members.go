@@ -50,8 +50,10 @@ var memberMutants = []mutant{
 		Pkg: "./raftstore", Run: "TestBesideALiveHolder$", Why: "C7: a copy would take the place of a node that runs"},
 	{Name: "start-takes-the-address", Dir: "raftstore/members", In: "Book.Learn", Old: "c != \"\" && c != p.Start", New: "c == \"?\" && c != p.Start",
 		Pkg: "./raftstore", Run: "TestBesideALiveHolder$", Why: "C7: nobody would find the node until it starts again"},
-	{Name: "start-unheard", Dir: "raftstore/members", In: "keepStarts", Old: "kept[0] = sure", New: "kept[0] = kept[1]",
-		Pkg: "./raftstore", Run: "TestUnheardStarts$", Why: "C7: a node that was alone for long would be locked out"},
+	{Name: "start-forgotten-by-the-absent", Dir: "raftstore/members", In: "keepStarts", Old: "known[start] = true", New: "known[start] = false",
+		Pkg: "./raftstore", Run: "TestStartsWithoutOneMember$|TestUnheardStarts$", Why: "a member that was away for 65 starts of another one would end it for good (C7)"},
+	{Name: "start-told-but-not-noted", Dir: "raftstore/members", In: "Book.told", Old: "b.knownBy[member], changed = b.self.Start, true", New: "changed = true",
+		Pkg: "./raftstore", Run: "TestStartsWithoutOneMember$", Why: "a node would not know by which start a member that is away knows it (C7)"},
 	{Name: "start-former-connections", Dir: "raftstore/guard", In: "Raft.Confirmed", Old: "with.identity == identity &&", New: "with.identity == identity+\"?\" &&",
 		Pkg: "./raftstore", Run: "TestHeldElsewhere$", Times: 3, Why: "C7: the former process would go on acknowledging"},
 

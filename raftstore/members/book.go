@@ -62,6 +62,7 @@ type nodeFile struct {
 
 	Starts    []string          `json:"starts,omitempty"`    // the last of Self, the newest last (SPEC C7)
 	Confirmed map[string]string `json:"confirmed,omitempty"` // the start that was confirmed last, by identity
+	KnownBy   map[string]string `json:"known_by,omitempty"`  // the start of Self that a member has said last to remember, by identity
 
 	Unfinished string `json:"unfinished,omitempty"` // the command that is making another cluster of this directory, and must be run again
 }
@@ -83,6 +84,7 @@ type Book struct {
 
 	starts    []string
 	confirmed map[string]string
+	knownBy   map[string]string
 }
 
 func bookPath(dir string) string { return filepath.Join(dir, "node.json") }
@@ -99,10 +101,13 @@ func OpenBook(dir string, self Peer) (*Book, error) {
 		return nil, err
 	}
 	self.Instance, self.Incarnation, self.Start = f.Self.Instance, f.Self.Incarnation+1, Draw()
-	b.starts, b.confirmed = keepStarts(append(f.Starts, self.Start), f.Confirmed[self.Identity()]), f.Confirmed
-	if b.confirmed == nil {
-		b.confirmed = map[string]string{}
+	b.confirmed, b.knownBy = f.Confirmed, f.KnownBy
+	for _, m := range []*map[string]string{&b.confirmed, &b.knownBy} {
+		if *m == nil {
+			*m = map[string]string{}
+		}
 	}
+	b.starts = keepStarts(append(f.Starts, self.Start), b.knownBy)
 	b.self, b.cluster, b.promised, b.level = self, f.Cluster, f.Promised, f.Level
 	for _, p := range f.Peers {
 		b.peers[p.Identity()] = p
@@ -163,7 +168,7 @@ func Draw() string {
 
 // save writes node.json durably, under mu (or before the book is shared).
 func (b *Book) save() error {
-	f := nodeFile{Self: b.self, Cluster: b.cluster, Promised: b.promised, Level: b.level, Starts: b.starts, Confirmed: b.confirmed}
+	f := nodeFile{Self: b.self, Cluster: b.cluster, Promised: b.promised, Level: b.level, Starts: b.starts, Confirmed: b.confirmed, KnownBy: b.knownBy}
 	for id, p := range b.peers {
 		if id != b.self.Identity() {
 			f.Peers = append(f.Peers, p)
@@ -230,6 +235,7 @@ func (b *Book) retain(keep func(Peer) bool) error {
 		if id != b.self.Identity() && !keep(p) {
 			delete(b.peers, id)
 			delete(b.confirmed, id)
+			delete(b.knownBy, id)
 		}
 	}
 	if len(b.peers) == n {

@@ -20,18 +20,25 @@ import (
 // ErrSuperseded says that a directory has gone on elsewhere.
 var ErrSuperseded = errors.New("raftstore: this directory is an older state of its node")
 
-// keptStarts is how many numbers of its own a directory keeps.
+// keptStarts is how many of the last numbers of its own a directory keeps.
 const keptStarts = 64
 
-// keepStarts cuts a node's numbers. The one of which the node knows that it was confirmed stays, however often the node has started since without
-// reaching anybody.
-func keepStarts(starts []string, sure string) []string {
-	if len(starts) <= keptStarts {
+// keepStarts cuts a node's numbers. Beside the last ones stays for each member the one that this member remembers, however often the node has started
+// since: the member may have been away for all later starts.
+func keepStarts(starts []string, knownBy map[string]string) []string {
+	old := len(starts) - keptStarts
+	if old <= 0 {
 		return starts
 	}
-	kept := slices.Clone(starts[len(starts)-keptStarts:])
-	if sure != "" && !slices.Contains(kept, sure) && slices.Contains(starts, sure) {
-		kept[0] = sure
+	known := map[string]bool{}
+	for _, start := range knownBy {
+		known[start] = true
+	}
+	var kept []string
+	for i, start := range starts {
+		if i >= old || known[start] {
+			kept = append(kept, start)
+		}
 	}
 	return kept
 }
@@ -147,11 +154,12 @@ func (m starts) announceOnce(ctx context.Context, sure map[string]bool) (all boo
 	if !r.ask(ctx, true) {
 		return true
 	}
-	if r.enough() {
-		if err := m.book.sure(); err != nil {
-			m.c.FailDisk(err)
-			return true
-		}
+	confirmed := r.enough()
+	if err := m.book.told(sure, confirmed); err != nil {
+		m.c.FailDisk(err)
+		return true
+	}
+	if confirmed {
 		m.takePart()
 	}
 	for identity := range r.others { // order-free: any of them
@@ -372,14 +380,21 @@ func (b *Book) confirm(p Peer) error {
 	return b.save()
 }
 
-// sure remembers that the node's own start was confirmed.
-func (b *Book) sure() error {
+// told remembers who has said to remember the node's own start, and, with confirmed, that a majority has confirmed it.
+func (b *Book) told(by map[string]bool, confirmed bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	id := b.self.Identity()
-	if b.confirmed[id] == b.self.Start {
+	changed := false
+	for member, remembers := range by { // order-free: into a map
+		if remembers && b.knownBy[member] != b.self.Start {
+			b.knownBy[member], changed = b.self.Start, true
+		}
+	}
+	if id := b.self.Identity(); confirmed && b.confirmed[id] != b.self.Start {
+		b.confirmed[id], b.level, changed = b.self.Start, max(b.level, startsLevel), true
+	}
+	if !changed {
 		return nil
 	}
-	b.confirmed[id], b.level = b.self.Start, max(b.level, startsLevel)
 	return b.save()
 }
