@@ -57,13 +57,14 @@ demo: build ## three processes, a wasm plugin, two kill -9, one outcome
 # tests build with other languages' compilers or build former versions, run every page of the documentation, drive whole clusters of processes
 # through all that can happen to them, or explore for long. internal/arch holds the list to the tests that exist.
 LARGE := \
-	TestNewRust TestNewAssemblyScript TestNewC TestDevWatchOfANewPlugin TestDocs/(tutorial|write-a-plugin)\.md TestScriptsOfTheFormerVersion \
+	TestNewRust TestNewAssemblyScript TestNewC TestDevWatchOfANewPlugin TestDocs/(tutorial|write-a-plugin)\.md TestShell/new TestScriptsOfTheFormerVersion \
 	TestRust TestRustBadModule TestCJSON TestAssemblyScriptWordcount TestCMakefiles \
-	TestCorpusOfThisTree TestFormerVersions TestToolsOnFormerVersions TestWorkersOfTwoVersions TestOperatorsOfTwoVersions \
+	TestCorpusOfThisTree TestDirectoryOfTheFormerFormat TestFormerVersions TestToolsOnFormerVersions TestWorkersOfTwoVersions TestOperatorsOfTwoVersions \
 	TestPagesInABrowser TestBackupAndRestore TestBackupsBySchedule TestHostileClients TestStrangersAtTheDoor TestOwnCertificatesAreRenewed \
 	TestPoisonAmongInnocents TestGuestsDieAlone TestBuildIndexGoesOnElsewhere TestExternalPython TestAllMoveUnderLoad TestOperationsOverATable \
 	TestMapReduce TestLargeImport TestStarvedServersLive TestStarvedDevLives TestSpinningGuestsDisturbNobody TestCopiesBesideTheirOriginals \
 	TestOperationLosesLeader TestChildrenThroughFaults TestScaleModel TestSupersededRunDeletesNothing TestLinearizable TestPresets \
+	TestConformanceOfACluster TestMatrix TestExternalGo \
 	TestFindsSabotage TestReaches TestEntriesCompile TestShapesAreBounded TestNothingReferencedIsDeleted \
 	TestSmallWorld TestSmallWorldOperation TestSmallWorldExternal TestSmallWorldAgain
 

@@ -15,9 +15,9 @@ import (
 	"github.com/taskrt/taskrt/internal/built"
 )
 
-// TestConformance runs the suite of api.Service against a real cluster of three nodes, through all of them, and holds
+// TestConformanceOfACluster runs the suite of api.Service against a real cluster of three nodes, through all of them, and holds
 // every answer against their OpenAPI document.
-func TestConformance(t *testing.T) {
+func TestConformanceOfACluster(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster")

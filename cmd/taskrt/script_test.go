@@ -69,13 +69,13 @@ func tied() {
 // patience bounds every wait for a process of these tests.
 const patience = 5 * time.Minute
 
-// TestScripts runs testdata/script/*.txtar: every command of the binary as its users type it. Beside the commands of
+// TestShell runs testdata/script/*.txtar: every command of the binary as its users type it. Beside the commands of
 // testscript there are
 //
 //	start VAR taskrt ARG…   starts a server in the background; VAR is set to the URL of its ready line
 //	stop VAR [CODE]         interrupts it and waits for it to exit with CODE (default 0)
 //	exits CODE taskrt ARG…  runs a command that must exit with exactly this code
-func TestScripts(t *testing.T) {
+func TestShell(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, scriptParams(t, "testdata/script"))
 }

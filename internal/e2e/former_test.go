@@ -53,9 +53,9 @@ func single(t *testing.T, exe, dir string) *cluster {
 	return c
 }
 
-// TestFormerFormat: this build refuses a directory of the former format before it votes, says what to do, and changes nothing;
+// TestDirectoryOfTheFormerFormat: this build refuses a directory of the former format before it votes, says what to do, and changes nothing;
 // what it said moves the content over (SPEC C9).
-func TestFormerFormat(t *testing.T) {
+func TestDirectoryOfTheFormerFormat(t *testing.T) {
 	t.Parallel()
 	former := buildFormer(t, formerBuild)
 	dir := t.TempDir()
