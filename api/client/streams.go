@@ -75,6 +75,9 @@ func overStream(ctx context.Context, c *Client, node *socket.Node, base *url.URL
 		return nil, final, own.err
 	case errors.Is(err, socket.ErrNone):
 		return nil, unsent, err
+	case errors.Is(err, socket.ErrStops): // as it answers to those who ask it now
+		e := api.NewError(api.CodeNotReady, "%s is stopping", base)
+		return nil, judge(e), e
 	case errors.Is(err, socket.ErrUnsent):
 		return nil, unsent, unreachable(err, "no server answers at %s", base)
 	case err != nil:

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,7 +125,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsOfANodeThatStops: what a node that stops has not begun, and what comes afterwards, is done by another node, once.
+// TestStreamsOfANodeThatStops: what a node that stops has not begun, and what comes afterwards, is done by another node, once. Of a request that meets the end of its
+// listener by HTTP nobody knows whether it was done.
 func TestStreamsOfANodeThatStops(t *testing.T) {
 	f := newFake(t)
 	one, other := newStreaming(t, f), newStreaming(t, f)
@@ -134,12 +136,16 @@ func TestStreamsOfANodeThatStops(t *testing.T) {
 	}
 	defer cl.Close()
 	var stop sync.Once
-	var made atomic.Int64
+	var made, unknown atomic.Int64
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
 			for other.over() < 200 {
 				r, err := cl.Submit(t.Context(), api.SubmitRequest{Behavior: "work", Params: []byte("1")}) // nobody could send it twice
+				if api.CodeOf(err) == api.CodeOutcomeUnknown && strings.Contains(err.Error(), `Post "`) {
+					unknown.Add(1)
+					continue
+				}
 				if err != nil || r.Outcome != "created" {
 					t.Errorf("%v, %+v", err, r)
 					return
@@ -152,8 +158,8 @@ func TestStreamsOfANodeThatStops(t *testing.T) {
 	}
 	all.Wait()
 	page, err := f.Tasks(t.Context(), api.ListRequest{Behaviors: []string{"work"}, Count: true, Limit: 1})
-	if err != nil || page.Count == nil || *page.Count != made.Load() {
-		t.Errorf("%v, %+v tasks, want %d", err, page, made.Load())
+	if err != nil || page.Count == nil || *page.Count < made.Load() || *page.Count > made.Load()+unknown.Load() {
+		t.Errorf("%v, %+v tasks, want %d, and up to %d more", err, page, made.Load(), unknown.Load())
 	}
 	if one.over() == 0 {
 		t.Error("the node that stopped had nothing to do")

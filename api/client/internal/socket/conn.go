@@ -24,6 +24,7 @@ const (
 	quiet       = 15 * time.Second
 	pongTimeout = 10 * time.Second
 	idleTimeout = time.Minute // after it a stream without requests ends
+	goodbyeTime = time.Second // for the reader to learn what a node has said that writes fail to
 )
 
 // conn is one stream. A goroutine writes, one reads, and one looks whether the node is there.
@@ -78,7 +79,7 @@ func (c *conn) ask(ctx context.Context, q *stream.Request, long bool) (*stream.A
 	x := &asked{request: *q, long: long, done: make(chan struct{})}
 	if !c.put(x) {
 		c.leave(x)
-		return nil, ErrNone
+		return nil, c.unsent()
 	}
 	select {
 	case <-x.done:
@@ -101,13 +102,23 @@ func (c *conn) enter(ctx context.Context, long bool) error {
 	case c.slots <- struct{}{}:
 		return nil
 	case <-c.ctx.Done():
-		return ErrNone
+		return c.unsent()
 	case <-ctx.Done():
 		if long {
 			<-c.long
 		}
 		return fmt.Errorf("%w: %w", ErrUnsent, ctx.Err())
 	}
+}
+
+// unsent returns why a request that came too late was not sent.
+func (c *conn) unsent() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if websocket.CloseStatus(c.over) == websocket.StatusGoingAway {
+		return ErrStops
+	}
+	return ErrNone
 }
 
 // leave makes room for another request.
@@ -192,13 +203,25 @@ func (c *conn) write() {
 				cancel()
 			}
 			if err != nil {
-				c.end(err)
+				c.broke(err)
 				return
 			}
 			if text.Cap() > 4*batch {
 				text = bytes.Buffer{} // a large body must not be held for good
 			}
 		}
+	}
+}
+
+// broke ends the stream after a write that failed, unless the reader does: a node that has said goodbye takes nothing any more, and what that means for
+// requests without an answer only the reader learns.
+func (c *conn) broke(why error) {
+	patience := time.NewTimer(goodbyeTime)
+	defer patience.Stop()
+	select {
+	case <-c.ctx.Done():
+	case <-patience.C:
+		c.end(why)
 	}
 }
 
@@ -268,7 +291,8 @@ func (c *conn) give(answers []stream.Answer) {
 	c.rest()
 }
 
-// end ends the stream, once. Requests that were not sent go by HTTP, and so do those of which the server says that it has not begun them.
+// end ends the stream, once. Requests that were not sent go by HTTP, and so do those of which the server says that it has not begun them. All of them go
+// to another node if this one stops.
 func (c *conn) end(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -276,9 +300,11 @@ func (c *conn) end(why error) {
 		return
 	}
 	c.over = why
-	lost := fmt.Errorf("%w: %w", ErrLost, why)
+	unsent, lost := ErrNone, fmt.Errorf("%w: %w", ErrLost, why)
 	switch websocket.CloseStatus(why) {
-	case websocket.StatusGoingAway, stream.TokenEnded:
+	case websocket.StatusGoingAway:
+		unsent, lost = ErrStops, ErrStops
+	case stream.TokenEnded:
 		lost = ErrNone
 	}
 	for _, x := range c.waiting {
@@ -287,7 +313,7 @@ func (c *conn) end(why error) {
 	}
 	for _, x := range c.queue {
 		if !x.request.Cancel {
-			x.err = ErrNone
+			x.err = unsent
 			close(x.done)
 		}
 	}

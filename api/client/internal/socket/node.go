@@ -18,6 +18,8 @@ import (
 var (
 	// ErrNone says that there is no stream for a request, and that nothing has been done for it: it is to go by HTTP.
 	ErrNone = errors.New("socket: no stream")
+	// ErrStops says that the node stops, and that nothing has been done for the request.
+	ErrStops = errors.New("socket: the node stops")
 	// ErrUnsent says that a request was given up before it was sent.
 	ErrUnsent = errors.New("socket: not sent")
 	// ErrLost says that a request was sent, and that its answer will not come: it may have been done.

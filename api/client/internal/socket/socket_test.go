@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -245,7 +246,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestEnds: what a node that stops, or that closes the stream of a token that has ended, has not answered goes by HTTP; what was under way when a connection broke may have been done. The next
+// TestEnds: what a node that stops has not answered goes to another one; what a node that closes the stream of a token that has ended has not answered goes by HTTP; what was under way when a connection broke may have been done. The next
 // handshake comes a second later.
 func TestEnds(t *testing.T) {
 	for _, code := range []websocket.StatusCode{websocket.StatusGoingAway, stream.TokenEnded, 0} {
@@ -254,11 +255,15 @@ func TestEnds(t *testing.T) {
 			defer n.Close()
 			got, ws, _ := far.first(t.Context(), n)
 			want := socket.ErrLost
-			if code != 0 {
-				want = socket.ErrNone
-				_ = ws.Close(code, "go elsewhere")
-			} else {
+			switch code {
+			case 0:
 				_ = ws.CloseNow()
+			case websocket.StatusGoingAway:
+				want = socket.ErrStops
+				_ = ws.Close(code, "go elsewhere")
+			default:
+				want = socket.ErrNone
+				_ = ws.Close(code, "another token")
 			}
 			if o := come(t, got); !errors.Is(o.err, want) {
 				t.Errorf("%v, want %v", o.err, want)
@@ -276,6 +281,29 @@ func TestEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGoodbyeWhileAsked: a node stops while a request is on its way to it, which it takes no more. The write fails, and the request goes to another node all the
+// same: the node has said that it has not begun it.
+func TestGoodbyeWhileAsked(t *testing.T) {
+	inBubble(t, func(t *testing.T, far *far) {
+		n := far.node(true)
+		defer n.Close()
+		got, ws, q := far.first(t.Context(), n)
+		far.reply(ws, stream.Answer{N: q.N, Status: http.StatusOK})
+		far.expect(come(t, got), http.StatusOK)
+		failed := make(chan error, 1)
+		go func() {
+			large := []byte(`"` + strings.Repeat("x", 6<<20) + `"`) // more than the network buffers
+			_, _, err := n.Ask(t.Context(), owner("a"), &stream.Request{Method: "POST", Path: "/v1/tasks", Body: large}, false)
+			failed <- err
+		}()
+		synctest.Wait()
+		go func() { _ = ws.Close(websocket.StatusGoingAway, "this node stops") }()
+		if err := come(t, failed); !errors.Is(err, socket.ErrStops) {
+			t.Errorf("%v, want %v", err, socket.ErrStops)
+		}
+	})
 }
 
 // TestGivenUp: nobody waits for a request whose context ended. The server is told, and the request's place is free when its answer comes.
