@@ -25,7 +25,8 @@ const idleTimeout = time.Minute
 // Serve answers peers until Close; then it returns nil.
 func (s *Store) Serve(ln net.Listener) error {
 	if !s.enter() {
-		return ErrClosed
+		_ = ln.Close()
+		return nil
 	}
 	defer s.wg.Done()
 	s.mu.Lock()
