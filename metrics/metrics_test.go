@@ -26,6 +26,7 @@ import (
 	"github.com/taskrt/taskrt/node"
 	"github.com/taskrt/taskrt/node/scheduled"
 	"github.com/taskrt/taskrt/raftstore"
+	"github.com/taskrt/taskrt/raftstore/digests"
 	"github.com/taskrt/taskrt/runtime"
 	"github.com/taskrt/taskrt/task"
 	"github.com/taskrt/taskrt/worker"
@@ -105,6 +106,7 @@ func busy() *fake {
 		Store: raftstore.Status{
 			Role: raftstore.RoleLeader, Term: 7, Applied: 90, Commit: 91, Ready: true, SnapshotsTaken: 2,
 			Members: []raftstore.Member{{Voter: true}, {Voter: true}, {}},
+			Digests: digests.Findings{Equal: 89, Different: 1},
 			Disk:    raftstore.DiskHealth{Writes: 10, Bytes: 1000, Took: 30 * time.Millisecond},
 		},
 		Counts:      task.Counts{Created: 1, Running: 2, Retrying: 3, Repeating: 5, Success: 4, Failure: 5, Sessions: 6, Records: 8},
@@ -204,6 +206,8 @@ func TestNode(t *testing.T) {
 	wants(t, f, 90, "taskrt_raft_applied_index")
 	wants(t, f, 2, "taskrt_raft_members", "voter=true")
 	wants(t, f, 1, "taskrt_raft_members", "voter=false")
+	wants(t, f, 89, "taskrt_raft_digests_equal_index")
+	wants(t, f, 1, "taskrt_raft_digests_different_total")
 	wants(t, f, 10, "taskrt_raft_disk_write_duration_seconds")
 	if h := f["taskrt_raft_disk_write_duration_seconds"].GetMetric()[0].GetHistogram(); h.GetSampleSum() != 0.03 || len(h.Bucket) < 10 {
 		t.Errorf("disk writes: %v", h)

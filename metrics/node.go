@@ -188,6 +188,10 @@ func (g gather) raft(s *raftstore.Status) {
 		g.send("taskrt_raft_last_contact_seconds", s.LastContact.Seconds())
 	}
 	g.send("taskrt_raft_snapshots_installed_total", float64(s.SnapshotsTaken))
+	if s.Digests.Equal > 0 {
+		g.send("taskrt_raft_digests_equal_index", float64(s.Digests.Equal))
+	}
+	g.send("taskrt_raft_digests_different_total", float64(s.Digests.Different))
 	g.spread("taskrt_raft_disk_write_duration_seconds", s.Disk.Writes, s.Disk.Took, s.Disk.Histogram())
 	g.send("taskrt_raft_disk_write_bytes_total", float64(s.Disk.Bytes))
 }

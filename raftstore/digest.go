@@ -12,10 +12,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Comparing digests (SPEC C4). Every second, if anything was applied since the last comparison, the leader asks each
-// member for the digest of its last entry, and looks up its own at that index. If one differs the leader asks all
-// members for the digest at that index: a member that differs from a majority of the voters stops. Digests are running
-// sums, so a difference never goes away.
+// Comparing digests (SPEC C4). Every second, if anything was applied since the last comparison, the leader asks each member for the digest of its
+// last entry, and looks up its own at that index. If one differs the leader asks all members for the digest at that index: a member that differs
+// from a majority of the voters stops. Digests are running sums, so a difference never goes away.
 
 const (
 	digestEvery  = time.Second
@@ -41,6 +40,7 @@ func (s *Store) answerDigest(q digestRequest) digestReply {
 	if q.At == 0 {
 		a.Digest, a.Found = s.ring.Latest(), true
 	} else {
+		s.compared.FoundDifferent() // only a leader that has found a difference asks so, and it may be the one that stops
 		a.Digest, a.Found = s.ring.At(q.At)
 	}
 	return a
@@ -66,19 +66,20 @@ func (s *Store) compareDigests(ctx context.Context) {
 		if differs == 0 {
 			if complete {
 				compared = latest.Index
+				s.compared.FoundEqual(compared)
 			}
 			undecided = 0
 			continue
 		}
+		s.compared.FoundDifferent()
 		if undecided++; s.vote(ctx, differs, undecided >= digestRounds) {
 			return
 		}
 	}
 }
 
-// findDifference asks every other member for its latest digest. differs is an index at which a member has another
-// digest than this node, or 0. complete says that every member was compared at this node's latest index, or could not
-// be asked.
+// findDifference asks every other member for its latest digest. differs is an index at which a member has another digest than this node, or 0.
+// complete says that every member was compared at this node's latest index, or could not be asked.
 func (s *Store) findDifference(ctx context.Context) (differs uint64, complete bool) {
 	complete = true
 	for _, m := range s.raft.Servers() {
@@ -116,8 +117,8 @@ func (s *Store) health(ctx context.Context, identity string) (members.Health, er
 	return members.Health{Applied: a.Applied, Stopped: a.Stopped, Level: a.Level, Hold: a.Hold, Slow: a.Slow}, err
 }
 
-// vote collects the digests at index, and stops the members that differ from the majority. It reports whether this
-// node's part is over. With last all members stop if there is no majority.
+// vote collects the digests at index, and stops the members that differ from the majority. It reports whether this node's part is over. With last
+// all members stop if there is no majority.
 func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 	own, ok := s.ring.At(index)
 	if !ok {
@@ -170,8 +171,7 @@ func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 	if decided && own.Sum == majority {
 		return false // go on comparing: the other may come back, or may not have heard
 	}
-	if decided {
-		// The majority is healthy, and can go on at once under another leader.
+	if decided { // the majority is healthy, and can go on at once under another leader
 		ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.ElectionTimeout)
 		defer cancel()
 		if err := s.Transfer(ctx); err != nil {
@@ -182,8 +182,8 @@ func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 	return true
 }
 
-// toldDiverged takes the leader's word that this node's state differs from the majority's at d.Index, or (index 0) that
-// nobody knows which state is right. At an index the node believes it only if it holds another digest itself.
+// toldDiverged takes the leader's word that this node's state differs from the majority's at d.Index, or (index 0) that nobody knows which state is
+// right. At an index the node believes it only if it holds another digest itself.
 func (s *Store) toldDiverged(d task.Digest) {
 	if d.Index != 0 {
 		own, ok := s.ring.At(d.Index)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/taskrt/taskrt/raftstore/digests"
 	"github.com/taskrt/taskrt/raftstore/guard"
 	"github.com/taskrt/taskrt/task"
 )
@@ -13,8 +14,7 @@ import (
 // Role is what a node is in its cluster.
 type Role string
 
-// The roles. A node that belongs to no cluster yet is Joining. A Nonvoter follows without a vote until it has caught
-// up.
+// The roles. A node that belongs to no cluster yet is Joining. A Nonvoter follows without a vote until it has caught up.
 const (
 	RoleLeader    Role = "leader"
 	RoleFollower  Role = "follower"
@@ -48,6 +48,7 @@ type Status struct {
 	Ready          bool          // a leader is known and in contact, this node has caught up and its disk works (SPEC H1 /readyz)
 	Members        []Member
 	Digest         task.Digest
+	Digests        digests.Findings
 	Disk           DiskHealth
 	SnapshotsTaken int   // from a leader, since start: more than a few in minutes is raft #697
 	Err            error // why the node has stopped
@@ -94,7 +95,7 @@ func (s *Store) Status() Status {
 	st := Status{
 		ID: me.ID, Addr: me.Addr, HTTP: me.HTTP,
 		Term: s.raft.CurrentTerm(), Commit: s.raft.CommitIndex(), LastContact: -1,
-		Disk: s.raft.Health(), Err: s.failure(),
+		Disk: s.raft.Health(), Err: s.failure(), Digests: s.compared.Findings(),
 	}
 	st.LeaderID, _ = s.Leader()
 	if st.Level, st.Known = s.Level(), s.cfg.KnownLevel; st.Level < st.Known {

@@ -32,6 +32,7 @@ func TestDivergedFollowerStops(t *testing.T) {
 		c.activate(leader.store)
 		c.propose(leader.store, submit("victim", task.Fail))
 		c.agree()
+		c.await("the states are compared", func() bool { return leader.store.Status().Digests.Equal > 0 })
 		bad := c.followers(leader)[1]
 		c.corrupt(bad, "victim")
 		c.propose(leader.store, task.Cancel{Key: key("victim")})
@@ -40,6 +41,9 @@ func TestDivergedFollowerStops(t *testing.T) {
 		}
 		if st := bad.store.Status(); st.Role != RoleStopped || st.Ready || !errors.Is(st.Err, ErrDiverged) {
 			t.Fatalf("%+v", st)
+		}
+		if found := leader.store.Status().Digests; found.Different == 0 || found.Equal == 0 || found.Equal >= bad.store.Status().Applied {
+			t.Errorf("the leader says of its comparisons: %+v", found)
 		}
 		if _, err := bad.store.Propose(t.Context(), task.Tick{}); !errors.Is(err, ErrStopped) {
 			t.Fatalf("a stopped node proposes: %v", err)
@@ -70,6 +74,11 @@ func TestDivergedLeaderStops(t *testing.T) {
 		c.propose(bad.store, task.Cancel{Key: key("victim")})
 		if err := <-bad.fatal; !errors.Is(err, ErrDiverged) {
 			t.Fatal(err)
+		}
+		for _, m := range c.followers(bad) {
+			if m.store.Status().Digests.Different == 0 {
+				t.Errorf("%s has counted nothing, and the leader ends", m.id)
+			}
 		}
 		begun := time.Now()
 		c.propose(c.followers(bad)[0].store, submit("after", task.Fail))

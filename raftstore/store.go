@@ -32,22 +32,23 @@ type Store struct {
 	log      *slog.Logger
 	identity string
 
-	book    *members.Book
-	members *members.Members
-	changes *change.Changes
-	raft    *guard.Raft
-	fsm     *fsm
-	hub     *hub
-	ring    *digests.Ring
-	batch   *batcher
-	origins *origins
-	reads   *rounds.Rounds
-	clients *rpc.Clients
-	server  *rpc.Server
-	grown   chan struct{} // the log has grown
-	slow    chan struct{} // the disk is slow
-	leveled chan struct{} // the feature level was raised
-	cluster atomic.Pointer[string]
+	book     *members.Book
+	members  *members.Members
+	changes  *change.Changes
+	raft     *guard.Raft
+	fsm      *fsm
+	hub      *hub
+	ring     *digests.Ring
+	compared digests.Compared
+	batch    *batcher
+	origins  *origins
+	reads    *rounds.Rounds
+	clients  *rpc.Clients
+	server   *rpc.Server
+	grown    chan struct{} // the log has grown
+	slow     chan struct{} // the disk is slow
+	leveled  chan struct{} // the feature level was raised
+	cluster  atomic.Pointer[string]
 
 	leadMu         sync.Mutex
 	term           *termState // nil: not leading

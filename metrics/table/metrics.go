@@ -62,6 +62,8 @@ func nodes() []Metric {
 		{"taskrt_raft_members", Gauge, []string{"voter"}, false, "members of the cluster, as this node knows them: `true`, `false`"},
 		{"taskrt_raft_last_contact_seconds", Gauge, nil, false, "time since the leader was heard of; 0 on the leader, absent before the first contact"},
 		{"taskrt_raft_snapshots_installed_total", Counter, nil, false, "snapshots taken from a leader since the start"},
+		{"taskrt_raft_digests_equal_index", Gauge, nil, false, "index at which this node, as the leader, last found the states of all members equal that it could ask; absent if it never did"},
+		{"taskrt_raft_digests_different_total", Counter, nil, false, "comparisons in which the states of nodes differed, as this node found as the leader, or was told by it. Who differs from the majority stops"},
 		{"taskrt_raft_disk_write_duration_seconds", Histogram, nil, false, "how long durable writes (fsync) of the log took"},
 		{"taskrt_raft_disk_write_bytes_total", Counter, nil, false, "bytes of log entries in these writes"},
 		{"taskrt_disk_error", Gauge, []string{"disk"}, false, "1 with `raft`: a write failed or stalled, and the node stops. 1 with `blobs`: the disk refused a file within the last minute"},

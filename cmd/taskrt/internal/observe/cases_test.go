@@ -55,6 +55,7 @@ func alertCases() []alertCase {
 			"cluster=c instance=n2", "40000 entries are missing.",
 			// At a high rate each scrape shows something else: that is no lag.
 			and(three("taskrt_raft_commit_index", "90000+5000x9", "87000+5000x9"), three("taskrt_raft_applied_index", "90000+5000x9", "86000+5000x9"))},
+		{"TaskrtStatesDiffer", "10m", three("taskrt_raft_digests_different_total", "0+0x5 1+0x9", "0+0x15"), "cluster=c", "", three("taskrt_raft_digests_different_total", "1+0x15", "0+0x15")},
 		{"TaskrtElections", "20m", three("taskrt_raft_term", "7+0x10 8+1x10", "7+0x10 8+1x10"), "cluster=c", "10 elections in 15 minutes.", three("taskrt_raft_term", "7+0x10 8+0x10", "7+0x10 8+0x10")},
 		{"TaskrtRestarts", "20m", series{`process_start_time_seconds{job="taskrt", instance="n1"}`: "0+60x20"}, "job=taskrt instance=n1", "20 starts in half an hour.",
 			series{`process_start_time_seconds{job="taskrt", instance="n1"}`: "0+0x10 600+0x10", `process_start_time_seconds{job="x", instance="n1"}`: "0+60x20"}},

@@ -17,6 +17,9 @@ func overview() *Dashboard {
 	l.add(lines("Room on the disks", "The share that is free.", "percentunit",
 		query{Expr: `min by (instance, disk) (taskrt_disk_free_bytes{` + ofCluster + `} / taskrt_disk_size_bytes{` + ofCluster + `})`, Legend: "{{instance}} {{disk}}"}))
 
+	l.add(lines("Entries since the states of all nodes were last found equal", "The leader compares them each second. What rises without end is not compared.", "short",
+		query{Expr: `max by (cluster) (taskrt_raft_applied_index{` + ofCluster + `}) - max by (cluster) (taskrt_raft_digests_equal_index{` + ofCluster + `})`, Legend: "{{cluster}}"}))
+
 	l.row("Does it do its work?")
 	l.add(lines("Attempts that end", "By how they end, in a second.", "cps",
 		query{Expr: `sum by (outcome) (rate(taskrt_attempts_total{` + ofCluster + `}[$__rate_interval]))`, Legend: "{{outcome}}"}))

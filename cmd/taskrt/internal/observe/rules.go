@@ -56,6 +56,8 @@ func clusterRules() []Rule {
 			"A node runs and is not ready", "", "A node is not ready"},
 		{"TaskrtNodeLags", Warning, `max by (cluster) (taskrt_raft_commit_index offset 1m) - on (cluster) group_right () taskrt_raft_applied_index > 1000`, "2m",
 			"A node has not applied what was committed a minute ago", "{{ $value }} entries are missing.", "A node is not ready"},
+		{"TaskrtStatesDiffer", Critical, `sum by (cluster) (increase(taskrt_raft_digests_different_total[1h])) > 0`, "0m",
+			"A node had another state than the leader: who differed from the majority has stopped", "", "The state or the log is wrong"},
 		{"TaskrtElections", Warning, `max by (cluster) (changes(taskrt_raft_term[15m])) > 3`, "0m",
 			"Leaders are elected again and again", "{{ $value }} elections in 15 minutes.", "Elections without end"},
 		{"TaskrtRestarts", Warning, `changes(process_start_time_seconds{job=~"taskrt.*"}[30m]) > 2`, "0m",
