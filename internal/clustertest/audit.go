@@ -23,6 +23,7 @@ type Audit struct {
 	starts  []Start                      // every lease that any node told of
 	token   map[uint64]bool              // of starts
 	ends    map[task.Key]map[uint64]bool // revs of the final states of operations
+	imports map[string]bool              // namespaces whose tasks may be new with attempts behind them
 	rules   []func(index uint64, tasks map[task.Key]*task.Task) error
 	wrong   int
 	wg      sync.WaitGroup
@@ -44,7 +45,22 @@ type Start struct {
 }
 
 func newAudit(t *testing.T) *Audit {
-	return &Audit{t: t, entries: map[uint64]uint64{}, told: map[uint64]Told{}, token: map[uint64]bool{}, ends: map[task.Key]map[uint64]bool{}}
+	return &Audit{t: t, entries: map[uint64]uint64{}, told: map[uint64]Told{}, token: map[uint64]bool{}, ends: map[task.Key]map[uint64]bool{}, imports: map[string]bool{}}
+}
+
+// Imports says that a namespace is imported: its tasks come with what they have behind them, which happened elsewhere. What happens to them then is
+// checked as of all others. Say so before the import.
+func (a *Audit) Imports(namespace string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.imports[namespace] = true
+}
+
+// imported reports whether a namespace is imported.
+func (a *Audit) imported(namespace string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.imports[namespace]
 }
 
 // Rule adds a rule that must hold for all tasks after every entry that changed a task. Add the rule before the tasks that it is about.

@@ -7,7 +7,7 @@ func (s *shadow) changed(prev, t *task.Task) {
 	s.shape(t)
 	if prev == nil {
 		stillborn := t.Role == task.RolePartition && t.Status == task.Failure && t.Error.Code == task.CodeCancelled // its operation stops
-		if t.Status != task.Created && !stillborn || t.Attempt != 0 {
+		if (t.Status != task.Created && !stillborn || t.Attempt != 0) && !s.a.imported(t.Namespace) {
 			s.errorf("a new task is %+v (SPEC T1)", t)
 		}
 		s.count(t, 1)

@@ -383,6 +383,56 @@ func TestImportGoesOn(t *testing.T) {
 	})
 }
 
+// TestImportOfWhatHasRun: tasks that have ended, and one that ran when it was exported, are imported as they are. The latter runs again there, as its next attempt
+// (SPEC M5).
+func TestImportOfWhatHasRun(t *testing.T) {
+	t.Parallel()
+	Run(t, 3, Options{}, func(t *testing.T, c *Cluster) {
+		c.space("from")
+		ctx, n := t.Context(), c.Node(1)
+		accept := func(namespace string) *api.Task {
+			reply, err := n.Accept(ctx, api.AcceptRequest{Namespace: namespace, Behavior: "ext", Worker: "w", Wait: new(api.Duration(patience))})
+			if err != nil || len(reply.Tasks) != 1 {
+				t.Fatalf("accept: %+v, %v", reply, err)
+			}
+			return reply.Tasks[0]
+		}
+		finish := func(x *api.Task, e *api.ReportError) {
+			r := api.FinishRequest{Namespace: x.Namespace, ID: x.ID, Token: x.Lease.Token, Error: e}
+			if _, err := n.Finish(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range []string{"done", "failed", "runs"} {
+			c.SubmitRequest(0, api.SubmitRequest{Namespace: "from", Behavior: "ext", ID: id})
+			x := accept("from")
+			switch id {
+			case "done":
+				finish(x, nil)
+			case "failed":
+				finish(x, &api.ReportError{Code: "broken", Retryable: new(false)})
+			}
+		}
+		_, text := c.lines(0, "from")
+		c.Audit.Imports("target")
+		got, err := c.Node(2).ImportNamespace(ctx, api.ImportRequest{Name: "target", Body: bytes.NewReader(text)})
+		if err != nil || got.Tasks != 3 {
+			t.Fatalf("import: %+v, %v", got, err)
+		}
+		for id, want := range map[string]string{"done": "SUCCESS", "failed": "FAILURE"} {
+			x, err := n.Task(ctx, "target", id, api.GetOptions{})
+			if err != nil || string(x.Status) != want || x.Attempt != 1 {
+				t.Errorf("%s: %s, %v", id, Show(x), err)
+			}
+		}
+		x := accept("target")
+		if x.ID != "runs" || x.Attempt != 2 {
+			t.Errorf("accepted %s", Show(x))
+		}
+		finish(x, nil)
+	})
+}
+
 // dying kills a member when it is read.
 type dying struct {
 	c *Cluster
