@@ -421,7 +421,7 @@ func TestImportOfWhatHasRun(t *testing.T) {
 		}
 		for id, want := range map[string]string{"done": "SUCCESS", "failed": "FAILURE"} {
 			x, err := n.Task(ctx, "target", id, api.GetOptions{})
-			if err != nil || string(x.Status) != want || x.Attempt != 1 {
+			if err != nil || x.Status != want || x.Attempt != 1 {
 				t.Errorf("%s: %s, %v", id, Show(x), err)
 			}
 		}
