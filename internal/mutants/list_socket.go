@@ -37,9 +37,9 @@ var socketMutants = []mutant{
 	// The Go client.
 	{Name: "socket-client-mixes-answers", Dir: "api/client/internal/socket", In: "conn.give", Old: "x := c.waiting[answers[i].N]", New: "x := c.waiting[answers[len(answers)-1-i].N]",
 		Pkg: "./api/client/internal/socket", Run: "TestManyInAMessage$", Why: "callers would get the answers to others (H5)"},
-	{Name: "socket-client-stays-at-a-node-that-stops", Dir: "api/client/internal/socket", In: "conn.end", Old: "unsent, lost = ErrStops, ErrStops", New: "lost = ErrNone",
+	{Name: "socket-client-stays-at-a-node-that-stops", Dir: "api/client/internal/socket", In: "elsewhere", Old: "return ErrStops", New: "return ErrNone",
 		Pkg: "./api/client/internal/socket", Run: "TestEnds$", Why: "what a node that stops has not begun would go to it by HTTP, and may break off in the middle (H5)"},
-	{Name: "socket-client-sends-again", Dir: "api/client/internal/socket", In: "conn.end", Old: "ErrNone, fmt.Errorf(\"%w: %w\", ErrLost, why)", New: "ErrNone, fmt.Errorf(\"%w: %w\", ErrNone, why)",
+	{Name: "socket-client-sends-again", Dir: "api/client/internal/socket", In: "conn.end", Old: "elsewhere(why), fmt.Errorf(\"%w: %w\", ErrLost, why)", New: "elsewhere(why), fmt.Errorf(\"%w: %w\", ErrNone, why)",
 		Pkg: "./api/client/internal/socket", Run: "TestEnds$", Why: "what may have been done would be done again (H4, H5)"},
 	{Name: "socket-client-keeps-quiet", Dir: "api/client/internal/socket", In: "conn.giveUp", Old: "c.queue = append(c.queue, &asked{request: stream.Request{N: x.request.N, Cancel: true}})", New: "",
 		Pkg: "./api/client/internal/socket", Run: "TestGivenUp$", Why: "a long poll that nobody waits for would take tasks (J2)"},

@@ -115,7 +115,12 @@ func (c *conn) enter(ctx context.Context, long bool) error {
 func (c *conn) unsent() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if websocket.CloseStatus(c.over) == websocket.StatusGoingAway {
+	return elsewhere(c.over)
+}
+
+// elsewhere says where a request goes that a stream has not carried: to another node if this one stops, otherwise by HTTP.
+func elsewhere(over error) error {
+	if websocket.CloseStatus(over) == websocket.StatusGoingAway {
 		return ErrStops
 	}
 	return ErrNone
@@ -300,12 +305,10 @@ func (c *conn) end(why error) {
 		return
 	}
 	c.over = why
-	unsent, lost := ErrNone, fmt.Errorf("%w: %w", ErrLost, why)
+	unsent, lost := elsewhere(why), fmt.Errorf("%w: %w", ErrLost, why)
 	switch websocket.CloseStatus(why) {
-	case websocket.StatusGoingAway:
-		unsent, lost = ErrStops, ErrStops
-	case stream.TokenEnded:
-		lost = ErrNone
+	case websocket.StatusGoingAway, stream.TokenEnded:
+		lost = unsent
 	}
 	for _, x := range c.waiting {
 		x.err = lost
