@@ -38,7 +38,7 @@ func TestBuildsTogether(t *testing.T) {
 		t.Logf("%s: %d histories, %d operations, %d without an answer; %d faults: %s", what, sum.cells, sum.ops, sum.unknown,
 			len(sum.struck), strings.Join(sum.struck, ", "))
 		if violation != nil {
-			t.Fatal(violation)
+			c.fail("%v", violation)
 		}
 		c.waitReady()
 		c.digestsAgree()
@@ -47,11 +47,11 @@ func TestBuildsTogether(t *testing.T) {
 	judge("one node of this build, two of the former", sum, violation)
 	u := &upgrades{c: c, this: this, former: exe}
 	if err := u.replace(t.Context(), 0, exe, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+		c.fail("%v", err)
 	}
 	sum, violation = drill(t, c, *seed, func(ctx context.Context) []string { return u.inEveryOrder(ctx, *seed) }, u.done.Load)
 	if u.failed != nil {
-		t.Fatal(u.failed)
+		c.fail("%v", u.failed)
 	}
 	judge("upgrades in every order, and back", sum, violation)
 	if n := len(sum.struck); n < len(orders)*(2*hosts+2) {
@@ -59,7 +59,7 @@ func TestBuildsTogether(t *testing.T) {
 	}
 	for i := range hosts {
 		if err := u.replace(t.Context(), i, this, syscall.SIGTERM); err != nil {
-			t.Fatal(err)
+			c.fail("%v", err)
 		}
 	}
 	sum, violation = run(t, c, *seed, *duration/2)

@@ -24,6 +24,8 @@ type cluster struct {
 	http        *http.Client
 	knowsCopies bool // all builds refuse a directory that was copied
 
+	reason string // why the test has failed, if fail was called
+
 	round uint64 // how many rounds there were; the names of cells contain it, so no cluster meets a cell twice
 }
 
@@ -95,6 +97,16 @@ func (c *cluster) stop() {
 			c.t.Logf("log of n%d:\n%s", i+1, b[max(0, len(b)-8000):])
 		}
 	}
+	if c.reason != "" {
+		c.t.Logf("%s failed: %s", c.t.Name(), c.reason)
+	}
+}
+
+// fail ends the test. stop says the reason again below the logs of the nodes, because the last lines are what a reader of a long output sees.
+func (c *cluster) fail(format string, args ...any) {
+	c.t.Helper()
+	c.reason = fmt.Sprintf(format, args...)
+	c.t.Fatal(c.reason)
 }
 
 func (c *cluster) waitReady() {
@@ -130,12 +142,12 @@ func (c *cluster) eventually(what string, ok func() bool) {
 		for i, p := range c.nodes {
 			select {
 			case <-p.gone:
-				c.t.Fatalf("n%d has ended while waiting that %s", i+1, what)
+				c.fail("n%d has ended while waiting that %s", i+1, what)
 			default:
 			}
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("not within %v: %s", patience, what)
+			c.fail("not within %v: %s", patience, what)
 		}
 		<-time.After(50 * time.Millisecond)
 	}

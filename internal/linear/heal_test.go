@@ -32,7 +32,7 @@ func TestHealedPartition(t *testing.T) {
 		return nil
 	}, done.Load)
 	if violation != nil {
-		t.Fatal(violation)
+		c.fail("%v", violation)
 	}
 	if len(late) < *heal {
 		t.Fatalf("only %d partitions were healed", len(late))

@@ -93,7 +93,7 @@ func drill(t *testing.T, c *cluster, seed uint64, strike func(context.Context) [
 		r := rand.New(rand.NewPCG(seed, c.round))
 		group, err := openCells(ctx, c, r, c.round)
 		if err != nil {
-			t.Fatal(err)
+			c.fail("%v", err)
 		}
 		drive(ctx, group, seed, c.round)
 		violation = sum.check(group)
@@ -216,21 +216,14 @@ func stuck(info *porcupine.LinearizationInfo, ops []porcupine.Operation) string 
 // TestLinearizable is the check itself: make linear SEED=1 FOR=10m.
 func TestLinearizable(t *testing.T) {
 	needsProcesses(t)
-	var violation error
-	t.Cleanup(func() { // below the logs of the nodes, where it is read
-		if violation != nil {
-			t.Log(violation)
-		}
-	})
 	c := startCluster(t, buildBinary(t))
 	c.knowsCopies = true
-	var sum tally
-	sum, violation = run(t, c, *seed, *duration)
+	sum, violation := run(t, c, *seed, *duration)
 	t.Logf("seed %d: %d histories, %d operations, %d without an answer (%.1f %%), the shortest history has %d; %d faults: %s",
 		*seed, sum.cells, sum.ops, sum.unknown, 100*float64(sum.unknown)/float64(max(sum.ops, 1)), sum.fewest,
 		len(sum.struck), strings.Join(sum.struck, ", "))
 	if violation != nil {
-		t.Fatal(violation)
+		c.fail("%v", violation)
 	}
 	if sum.unknown*10 > sum.ops {
 		t.Errorf("%d of %d operations have no known outcome: more than a tenth says too little", sum.unknown, sum.ops)
