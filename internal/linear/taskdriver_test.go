@@ -146,9 +146,10 @@ func (c *taskCell) txn(in taskInput) map[string]any {
 }
 
 // accept asks for one task. If leases do not end by themselves, it asks again with the same request ID until there is
-// an answer. The history has the lost requests as accepts without an answer. "No leader" is an answer, too, but if it
-// took time, a lease may have been taken and given back. An answer that took time may be the second answer that the
-// node got from a leader: the first was lost, and the task that it leased may have been removed meanwhile.
+// an answer. The history has the lost requests as accepts without an answer. It has those that a node refuses as well,
+// however soon it does: a node that begins to stop gives back what was leased meanwhile, and so does one that finds no
+// leader. An answer that took time may be the second answer that the node got from a leader: the first was lost, and the
+// task that it leased may have been removed meanwhile.
 func (c *taskCell) accept(ctx context.Context, r *rand.Rand, client int, in *taskInput) (taskOutput, verdict) {
 	body := map[string]any{"worker": fmt.Sprintf("w%d", client), "max": 1, "request_id": fmt.Sprintf("q-%d", in.request)}
 	node, begun := r.IntN(hosts), time.Now()
@@ -163,7 +164,7 @@ func (c *taskCell) accept(ctx context.Context, r *rand.Rand, client int, in *tas
 			}
 			break
 		}
-		if v == unknown || a.status == http.StatusServiceUnavailable && time.Since(called) > slow {
+		if v == unknown || a.status == http.StatusServiceUnavailable {
 			c.history.lost(client, called.Sub(c.start), *in)
 			in.resent = true
 		}
