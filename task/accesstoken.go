@@ -59,7 +59,7 @@ type RotateToken struct {
 	Name    string `cbor:"1,keyasint"`
 	Number  uint64 `cbor:"2,keyasint,omitempty"` // 0: whichever has the name
 	Hash    []byte `cbor:"3,keyasint"`           // SHA-256 of the new secret
-	Overlap Millis `cbor:"4,keyasint,omitempty"` // how long the present secret holds, too
+	Overlap Millis `cbor:"4,keyasint,omitempty"` // how long the present secret still holds beside the new one
 }
 
 func (c RotateToken) apply(m *Machine) Result {
@@ -92,8 +92,8 @@ func (c SetSignIn) apply(m *Machine) Result {
 	return accessResult(m.access.ReplaceSignIn(c.Settings, c.Rev, &m.rev))
 }
 
-// turnedAway returns the refusal of a command whose caller has no say any more. It changes nothing and is not kept as an answer: the token
-// may hold again, and the command may be sent again with another one.
+// turnedAway returns the refusal of a command whose caller may ask for nothing. The refusal changes nothing and is not kept as an answer. So the
+// caller can send the command again when its token holds again, or with another token.
 func (m *Machine) turnedAway(c *Caller) (Result, bool) {
 	switch m.caller = c.Token; {
 	case *c == Caller{}:

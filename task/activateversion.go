@@ -23,7 +23,7 @@ func (c ActivateVersion) apply(m *Machine) Result {
 	if !ok || c.Version == "" {
 		return noVersion()
 	}
-	if (found.Module == "") != old.External { // it is kept from before a deletion, and the name has the other kind now
+	if (found.Module == "") != old.External { // the version is from before a deletion, and the name was taken for the other kind since
 		return otherKind("the version is one of the other kind: it may finish its tasks, but not become active")
 	}
 	v := *found

@@ -18,8 +18,8 @@ type Assign struct {
 
 	External *Acceptor `cbor:"4,keyasint,omitempty"` // instead of Session: an external lease (SPEC section 8)
 
-	// Fresh stands instead of Rev. It means a task that a command of this same entry has written, if no assignable task
-	// comes before it (SPEC T1, T4).
+	// Fresh stands instead of Rev. The task must have been written by a command of this same entry, and no assignable task may come before it
+	// (SPEC T1, T4).
 	Fresh bool `cbor:"5,keyasint,omitempty"`
 }
 
@@ -112,8 +112,8 @@ func (c *Assign) waiting(m *Machine, until Time) *row {
 	return r
 }
 
-// foremost reports whether r comes first of its namespace (SPEC T4). It compares r with the tasks that are due, that nothing keeps from being
-// assigned, and that the same workers take. Between namespaces the leader shares (SPEC N2). It looks once at each lane.
+// foremost reports whether r comes first of its namespace (SPEC T4). It compares r only with due tasks that nothing blocks and that the same workers
+// take. The leader shares between namespaces (SPEC N2). A call looks once at each lane.
 func (m *Machine) foremost(r *row) bool {
 	if !r.InLane {
 		return false
@@ -166,7 +166,7 @@ func (m *Machine) permit(r *row) (*Version, Result) {
 	return v, Result{}
 }
 
-// give makes r a running task under the lease l, which it completes.
+// give makes r a running task under the lease l, and fills in l's token and start.
 func (m *Machine) give(r *row, v *Version, l Lease) *Task {
 	m.token++
 	l.Token, l.Given = m.token, m.leaseNow
@@ -183,7 +183,7 @@ func (m *Machine) give(r *row, v *Version, l Lease) *Task {
 	return &n
 }
 
-// eligible reports whether t may start if its time comes by until (SPEC T3). One whose deadline is over may not, even before a Tick.
+// eligible reports whether t may start if its time comes by until (SPEC T3). A task whose deadline has passed may not, even before a Tick ends it.
 func (m *Machine) eligible(t *Task, until Time) bool {
 	return t.Status != Running && t.NotBefore != 0 && t.NotBefore <= until && !m.deadlinePassed(t)
 }

@@ -19,8 +19,8 @@ func WithAudit(b audit.Bounds) Option {
 // Audit returns the records of changes and refusals for reading.
 func (m *Machine) Audit() audit.View { return m.audit.View() }
 
-// noted records a command of a caller that says by which route it came, with the outcome, and returns the outcome (SPEC A8). An answer that
-// was kept is not noted: its command was, when it was applied.
+// noted records a command and its outcome r, and returns r (SPEC A8). It records only commands whose caller names the route. A kept answer is not
+// recorded again: its command was recorded when it was applied.
 func noted(m *Machine, c *Caller, r Result) Result {
 	if c.Route == "" {
 		return r

@@ -2,7 +2,7 @@ package task
 
 import "slices"
 
-// live returns the behavior as everybody but its waiting tasks sees it: nil if there is none or if it was deleted (SPEC B8).
+// live returns the behavior, or nil if there is none or if it was deleted (SPEC B8). Only the tasks of a deleted behavior still see it.
 func (b *behaviorRow) live() *Behavior {
 	if b == nil || b.behavior == nil || b.behavior.Deleted {
 		return nil
@@ -10,7 +10,7 @@ func (b *behaviorRow) live() *Behavior {
 	return b.behavior
 }
 
-// putBehavior makes next the record of b, and lets b's tasks wait accordingly. Every change of a behavior passes here.
+// putBehavior makes next the record of b, and puts b's tasks where they now have to wait. Every change of a behavior passes here.
 func (m *Machine) putBehavior(b *behaviorRow, next *Behavior) {
 	old := b.live()
 	if b.behavior != nil {
@@ -70,7 +70,7 @@ func noBehavior() Result {
 	return Result{Code: BehaviorNotFound, Field: "behavior", Message: "no behavior has this name"}
 }
 
-// behaviorChanged answers a proposer that has checked with another record. It checks again (Submit.BehaviorRev).
+// behaviorChanged answers a proposer that has checked with another record. The proposer then checks again (Submit.BehaviorRev).
 func behaviorChanged() Result {
 	return refuse(BehaviorWasChanged, "the behavior is no longer the one that the request was checked with")
 }

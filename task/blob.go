@@ -19,7 +19,7 @@ func (m *Machine) BlobReady(digest string) bool {
 	return r != nil && r.Ready
 }
 
-// Blobs yields the blobs after the given digest, in the order of digests, with their references. After a text that is no digest come all blobs.
+// Blobs yields the blobs after the given digest, in the order of digests, with their references. If after is no digest, it yields all blobs.
 func (m *Machine) Blobs(after string) func(yield func(*Blob) bool) {
 	return func(yield func(*Blob) bool) {
 		for r := range m.blobs.After(after) {

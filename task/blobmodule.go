@@ -2,11 +2,11 @@ package task
 
 import "github.com/taskrt/taskrt/task/blobs"
 
-// A module's file is a blob, too. Two kinds of modules have no record of a blob: modules of logs from before there were
-// such records (their digest is counted when somebody puts the file again), and the names that tests give for digests.
+// A module's file is a blob, too. Two kinds of modules have no record of a blob. Logs from before there were such records have modules without one;
+// their digests are counted when somebody puts the file again. Tests give names that are no digests.
 
-// admitModule refuses a module whose file is not stored. A module that was not noted brings its file's record, unless
-// there is a record that says that the file is still on its way.
+// admitModule refuses a module whose file is not stored. A module that was not noted needs no record, because it brings its own. But if there is a
+// record, it must say that the file has arrived.
 func (m *Machine) admitModule(s string, noted bool) (Result, bool) {
 	d, ok := blobs.Parse(s)
 	r := m.blobs.Get(d)

@@ -51,7 +51,7 @@ func (m *Machine) fits(t *Task, s *Session) bool {
 	return t.Bound != 0 || m.takes(t.Suspect, s) // a bound task can run nowhere else
 }
 
-// takes is fits for tasks that are not bound: for suspects, or for all others.
+// takes is fits for tasks that are not bound. suspects says whether it is asked for suspects or for all others.
 func (m *Machine) takes(suspects bool, s *Session) bool {
 	if suspects {
 		return s.Alone || m.isolating == 0

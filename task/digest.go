@@ -2,10 +2,10 @@ package task
 
 import "github.com/taskrt/taskrt/task/hash"
 
-// The running digest (SPEC C4). Machine.sum is the sum, modulo 2^64, of a hash of every record's content; a write adds the hash of the new content
-// and takes away the hash of the content found in memory, computed then: a record that was damaged in memory since its last write makes the sum
-// differ from the other replicas' from that write on. After each entry chain folds in the sum, the clocks, the counters and what was answered. The
-// encoded form is not used: encoding costs ten times as much, and a new version may encode the same record differently.
+// The running digest (SPEC C4). Machine.sum adds up, modulo 2^64, a hash of every record's content. A write adds the hash of the new content. It
+// subtracts the hash of the content that it finds in memory. So if a record was damaged in memory, its next write makes the sum differ from the sums
+// of the other replicas. Around each entry Apply folds in the sum, the clocks, the counters and the answers. The encoded form is not hashed: encoding
+// costs ten times as much, and a new version may encode the same record differently.
 
 // hasher hashes records.
 type hasher struct{ hash.Hash }
@@ -15,14 +15,14 @@ func newHasher(kind uint64) hasher { return hasher{hash.New(kind)} }
 
 // Most of what hashes a record is written from the tags of its struct: digest_gen.go.
 
-// blob mixes the data of a StoreRecord only if it is a blob: there were records before there were blobs.
+// blob mixes in the data of a StoreRecord that is a blob. All other records keep the hashes that they had before there were blobs.
 func (h *hasher) blob(p *Payload) {
 	if p.Blobs != nil {
 		h.payload(p)
 	}
 }
 
-// hashTask hashes every field of t that is not zero, and first which ones these are; a test walks the fields by reflection.
+// hashTask hashes which fields of t are not zero, and then these fields. A test walks the fields by reflection.
 func hashTask(t *Task) uint64 {
 	h := newHasher(hash.OfTask)
 	h.Str(t.Namespace)
@@ -37,8 +37,8 @@ func hashTask(t *Task) uint64 {
 	return h.Sum()
 }
 
-// hashAnswer hashes a kept answer of a process, or under the hash of a client's key. taskHash is hashTask(r.Task), or 0
-// without a task: the caller often knows it.
+// hashAnswer hashes an answer that is kept for a process or under a client's key: owner is the process or the hash of the key. taskHash is
+// hashTask(r.Task), which the caller often knows already, or 0 without a task.
 func hashAnswer(owner, seq uint64, r *Result, taskHash uint64) uint64 {
 	h := newHasher(hash.OfAnswer)
 	h.Word(owner)
@@ -47,8 +47,8 @@ func hashAnswer(owner, seq uint64, r *Result, taskHash uint64) uint64 {
 	return h.Sum()
 }
 
-// hashFinish identifies a finish, so that the same one sent again is known (SPEC L3). Never 0. The report's number and
-// the fuel are left out: the same outcome of the same lease is the same finish.
+// hashFinish identifies a finish that is sent again (SPEC L3). It is never 0. The same outcome of the same lease is the same finish, whatever its
+// number, its latest progress and what the attempt used.
 func hashFinish(c *Finish) uint64 {
 	h := newHasher(hash.OfFinish)
 	h.Word(c.Token)
@@ -58,7 +58,7 @@ func hashFinish(c *Finish) uint64 {
 	return max(h.Sum(), 1)
 }
 
-// answered folds into the entry's hash what one command was answered: enough to tell replicas apart that decided differently and wrote nothing.
+// answered folds one answer into the entry's hash. So replicas that decided differently differ, even if they wrote nothing.
 func (h *hasher) answered(r *Result) {
 	h.Str(string(r.Code))
 	h.Word(uint64(r.Outcome))

@@ -48,8 +48,8 @@ func (c DropBlobs) apply(m *Machine) Result {
 	return Result{Count: int64(len(dropped)), Changed: dropped != nil}
 }
 
-// dropBlob deletes the record of a blob that nobody needs and that is older than before, and reports whether its file may
-// go. The file of a module may have no record: logs are older than records of blobs.
+// dropBlob deletes the record of a blob that nobody needs and that is older than before, and reports whether its file may go. The file of a module
+// may have no record, because some logs are older than records of blobs.
 func (m *Machine) dropBlob(s string, before Time) bool {
 	d, _ := blobs.Parse(s)
 	r := m.blobs.Get(d)

@@ -85,7 +85,7 @@ func (m *Machine) extendLeases() {
 }
 
 // reported returns the row of a task whose current lease is token's. external says whether the report came over HTTP. For any other token it returns
-// nil and the answer (SPEC L3). Workers with a session report through it, and external workers report by themselves. Else each could end the other's.
+// nil and the answer (SPEC L3). A worker with a session reports through it, an external worker reports over HTTP. Neither can end the other's runs.
 func (m *Machine) reported(k Key, token uint64, external bool) (*row, Result) {
 	r := m.leased(k, token)
 	switch {

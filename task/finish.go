@@ -69,7 +69,7 @@ func (c Finish) apply(m *Machine) Result {
 	return Result{Task: n}
 }
 
-// admit refuses an outcome whose blobs are not stored, or that refers to blobs where it must not. The run goes on, and puts the blobs again.
+// admit refuses an outcome whose blobs are not stored, or that refers to blobs where it must not. The run goes on and can put the blobs.
 func (c *Finish) admit(m *Machine, t *Task) (Result, bool) {
 	if c.Progress != nil {
 		if refusal, ok := inline("progress", c.Progress); !ok {
@@ -131,7 +131,7 @@ func (c *Finish) late(m *Machine, r *row) Result {
 	return Result{Code: Halt, Message: "the deadline has passed: the outcome is refused", Task: n}
 }
 
-// failed returns the record after a run that failed. It is due again when the run said, as a retry (SPEC R2, R4) or as the next repeat.
+// failed returns the record after a run that failed. The task is due again when the run said, or for a retry, or for the next repeat (SPEC R2, R4).
 func (c *Finish) failed(m *Machine, r *row) *Task {
 	t := m.task(r)
 	e := *c.Error

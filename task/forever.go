@@ -1,8 +1,8 @@
 package task
 
-// A namespace's quota of tasks bounds how many tasks its behaviors keep for ever. Without a quota Limit.Finals does.
-// Further final tasks are kept for the default times (SPEC T9). A task that becomes final is found to be one of these
-// or not, and its record says so. The active policy says whether the other final tasks are kept for ever now.
+// A namespace's quota of tasks bounds how many tasks its behaviors keep for ever. Without a quota Limit.Finals does. Further final tasks are kept for
+// the default times (SPEC T9). When a task becomes final, Excess in its record says whether it is such a further task. For all other final tasks the
+// active policy says whether they are kept for ever.
 
 // keeps reports whether final tasks with the status are kept for ever.
 func (a *allowance) keeps(s Status) bool {
@@ -12,7 +12,7 @@ func (a *allowance) keeps(s Status) bool {
 // keeps reports whether a final task of b that belongs to no operation is kept for ever.
 func (b *behaviorRow) keeps(t *Task) bool { return !t.Excess && b.limits.keeps(t.Status) }
 
-// setExcess decides whether t is one of these further tasks. t replaces prev, which is nil if t is new.
+// setExcess sets t.Excess. t replaces prev, which is nil if t is new.
 func (m *Machine) setExcess(b *behaviorRow, prev, t *Task) {
 	switch {
 	case !t.Final() || t.Role != RoleNone:
@@ -23,7 +23,7 @@ func (m *Machine) setExcess(b *behaviorRow, prev, t *Task) {
 	}
 }
 
-// keptOtherwise counts again the final tasks of b for which next changes whether they are kept.
+// keptOtherwise counts final tasks of b again if next changes whether they are kept for ever.
 func (m *Machine) keptOtherwise(b *behaviorRow, next *allowance) {
 	for _, s := range [...]Status{Success, Failure} {
 		if was, is := b.limits.keeps(s), next.keeps(s); was != is {

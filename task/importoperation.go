@@ -86,7 +86,7 @@ func (o *Operation) wrong() string {
 	return ""
 }
 
-// versions pins an operation to the active version if its own version is not there. So it does with the tasks, which begin again.
+// versions pins an operation to the active version if its own version is not there. Its tasks follow it, and begin anew.
 func (x *importer) versions(o *Operation) (Result, bool) {
 	if o.Removing {
 		return invalid("operations", "operation "+o.ID+" is being removed"), false
@@ -106,7 +106,7 @@ func (x *importer) versions(o *Operation) (Result, bool) {
 	return Result{}, true
 }
 
-// version finds a version among the existing ones and those of the import.
+// version finds a version of a behavior that is here or comes with the import.
 func (x *importer) version(behavior, version string) (*Version, bool) {
 	if b := x.imports(behavior); b != nil {
 		return b.Find(version)
@@ -115,7 +115,7 @@ func (x *importer) version(behavior, version string) (*Version, bool) {
 	return v, v != nil
 }
 
-// alone refuses an operation that has not ended if another operation excludes it that runs here or comes with it.
+// alone refuses an operation that has not ended, if an operation that runs here or comes with the import excludes it.
 func (x *importer) alone(o *Operation) (Result, bool) {
 	if o.Final() {
 		return Result{}, true
@@ -139,8 +139,8 @@ func (m *Machine) importOperation(o *Operation) {
 	m.addOperation(o)
 }
 
-// importable reports whether a task may be taken up. An ordinary task may if no operation has its ID. An operation's
-// task may if the operation, which came before it, still misses it. Cleanups belong to sessions of another cluster.
+// importable reports whether a task may be taken up. An ordinary task may if no operation has its ID. An operation's task may if its operation has
+// come and still lacks this task. Cleanups belong to sessions of another cluster.
 func (m *Machine) importable(t *Task) bool {
 	if t.Role == RoleNone {
 		return m.reservedBy(t.Key()) == nil

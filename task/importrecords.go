@@ -16,8 +16,8 @@ const (
 	maxImportedNumber = 1 << 53  // of attempts and instances: what counts on from there must not overflow
 )
 
-// apply checks all records before it takes up any: one that is wrong, needs what is not there or is over a quota refuses
-// them all. Their names stay, and what they say of the past; revs, tokens and leases are this cluster's.
+// apply checks all records before it takes up any. If one record is wrong, needs something that is not there, or is over a quota, all are refused.
+// Records keep their names and what they say of the past. Revs, tokens and leases are this cluster's.
 func (c ImportRecords) apply(m *Machine) Result {
 	x := importer{m: m, namespace: c.Namespace, seen: map[string]bool{}}
 	if r, ok := x.check(&c); !ok {
@@ -48,7 +48,7 @@ func (c ImportRecords) apply(m *Machine) Result {
 		m.addRecord(record, &Payload{})
 		count++
 	}
-	for _, b := range x.behaviors { // one that is deleted is there for its tasks only
+	for _, b := range x.behaviors { // a deleted behavior is here only for its tasks
 		m.forgetBehavior(m.behaviorRow(c.Namespace, b.Name))
 	}
 	m.dropModules()
@@ -127,7 +127,7 @@ func (x *importer) module(module *Module) (Result, bool) {
 	return Result{}, true
 }
 
-// dropModules leaves out the modules that no behavior needs which is taken up: they would not stay.
+// dropModules leaves out the modules that no imported behavior needs. They would not stay.
 func (x *importer) dropModules() {
 	needed := map[string]bool{}
 	for _, b := range x.behaviors {
@@ -190,7 +190,7 @@ func (x *importer) task(t *Task) (Result, bool) {
 		return invalid("tasks", "a task has an ID and the name of a behavior"), false
 	}
 	n := *t
-	n.Namespace, n.Bound, n.Creator, n.Trace = x.namespace, 0, x.m.caller, "" // the number says nothing of this cluster
+	n.Namespace, n.Bound, n.Creator, n.Trace = x.namespace, 0, x.m.caller, "" // the creator's number is another cluster's
 	if n.Role == RoleCleanup {
 		return Result{}, true // it belongs to a session of another cluster
 	}
@@ -223,7 +223,7 @@ func (x *importer) task(t *Task) (Result, bool) {
 	return Result{}, true
 }
 
-// payloads refuses those of a record, and the details of its error, that no command could have brought.
+// payloads refuses a record if no command could have brought its payloads or the details of its error.
 func (x *importer) payloads(field, id string, e *Error, payloads ...*Payload) (Result, bool) {
 	for _, p := range payloads {
 		if r, ok := x.m.admit(field, p); !ok {
@@ -251,7 +251,7 @@ func inTime(times ...Time) bool {
 	return !slices.ContainsFunc(times, func(at Time) bool { return at < 0 || at > MaxTime })
 }
 
-// rest brings a task to rest that ran when it was exported: it is due now, or over if it was being cancelled. Its token is another cluster's.
+// rest ends the run of a task that ran when it was exported, because its token is another cluster's. It is due, or CANCELLED if it was being cancelled.
 func (x *importer) rest(n *Task) {
 	n.Ended = nil
 	if n.Status != Running {
@@ -267,7 +267,7 @@ func (x *importer) rest(n *Task) {
 	n.Result, n.Error = Payload{}, nil
 }
 
-// level is that of the youngest field of its records.
+// level returns the highest level that a field of its records needs.
 func (c ImportRecords) level() uint64 {
 	level := FirstLevel
 	for _, t := range c.Tasks {
@@ -289,7 +289,7 @@ func (c ImportRecords) level() uint64 {
 // importTask adds a task, and reports whether it did. Without the version that it was pinned to it begins anew, with the active one.
 func (m *Machine) importTask(t *Task) bool {
 	if m.find(t.Key()) != nil || !m.importable(t) {
-		return false // twice in one import, or of an operation that is not this one
+		return false // it came twice in one import, or its operation here does not take it
 	}
 	b := m.behaviorRow(t.Namespace, t.Behavior)
 	if t.Role != RoleNone {
@@ -297,6 +297,6 @@ func (m *Machine) importTask(t *Task) bool {
 	} else if t.Version != "" && m.version(b, t.Version) == nil {
 		t.Version, t.Checkpoint = "", Payload{}
 	}
-	m.enter(b, t) // in the order of the export: it is due since then (SPEC T4)
+	m.enter(b, t) // the record says since when it is due; equal ones keep the order of the export (SPEC T4)
 	return true
 }

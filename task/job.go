@@ -96,7 +96,7 @@ func (c EndJob) apply(m *Machine) Result {
 	return putJob(m, next, no)
 }
 
-// putJob keeps a job with a rev of its own, which is the number of a new one, unless it is nil or refused.
+// putJob keeps a job with a rev of its own. A new job gets this rev as its number. If x is nil or refused, putJob only answers.
 func putJob(m *Machine, x *Job, no jobs.Refusal) Result {
 	if no.Field != "" {
 		return invalid(no.Field, no.Why)
@@ -120,7 +120,7 @@ func putJob(m *Machine, x *Job, no jobs.Refusal) Result {
 // blobsOf returns the blobs that a job needs.
 func blobsOf(x *Job) *Payload { return &Payload{Blobs: &Blobs{Named: x.Blobs}} }
 
-// turn does what a job is for with one task.
+// turn carries out a job's action on one task.
 func (m *Machine) turn(x *Job, created uint64) jobs.Outcome {
 	t := NumberedTask(m, created)
 	switch {

@@ -2,8 +2,8 @@ package task
 
 import "github.com/taskrt/taskrt/task/queue"
 
-// Limits (SPEC L11): how many tasks of a behavior, and of a key of it, run at once in the cluster. The promise that planning does not grow with what
-// they block is kept by where tasks wait (package queue): a lane holds only tasks whose key has a slot for them.
+// Limits (SPEC L11): how many tasks of a behavior, and of a key of it, run at once in the cluster. Planning costs the same however many tasks the
+// limits block: a lane holds only tasks whose key has a slot for them (package queue).
 
 // allowance is what the active version of a behavior, and its operator, allow now.
 type allowance struct {
@@ -14,7 +14,7 @@ type allowance struct {
 	keepSuccess, keepFailure bool // final tasks are kept for ever (SPEC T9)
 }
 
-// allowance returns what is allowed for b now. It depends on its record and its namespace's alone.
+// allowance returns what is allowed for b now. It depends only on the records of b and of b's namespace.
 func (b *behaviorRow) allowance() allowance {
 	if b.behavior == nil || b.behavior.Deleted {
 		return allowance{}
@@ -36,8 +36,8 @@ func (b *behaviorRow) full() bool { return b.limits.concurrent > 0 && b.running 
 // mayStart reports whether another task of b may start now, as far as that does not depend on the task.
 func (b *behaviorRow) mayStart() bool { return b.limits.open && !b.full() && !b.space.full() }
 
-// policyChanged must follow every change of a behavior's record, and of its namespace's status: another active version, a pause, a deletion. When the
-// limit per key is another one, the behavior's queues are made anew, at a cost that grows with its waiting tasks and all running ones.
+// policyChanged must follow every change of a behavior's record (another active version, a pause, a deletion) and of its namespace's status. If the
+// limit per key changes, the behavior's queues are made anew. This costs by the behavior's waiting tasks and by all running tasks.
 func (m *Machine) policyChanged(b *behaviorRow) {
 	next := b.allowance()
 	m.keptOtherwise(b, &next)

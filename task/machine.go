@@ -68,12 +68,12 @@ type Machine struct {
 	hashedSum  uint64
 	events     []Event
 	expected   int    // about as many events as the entry will have
-	perCommand int    // eighths of an event that a command of the last entry had
-	tickChange bool   // something happened that a Tick is for
-	steps      int64  // of the work of operations, left in this entry
+	perCommand int    // events per command of the last entry, in eighths
+	tickChange bool   // this entry has done something that a Tick is for
+	steps      int64  // of the work of operations: how many this entry may still do
 	caller     uint64 // whose command is being applied; 0: see Caller
-	callerName string // before it, if it is to be recorded (SPEC A8)
-	forgets    bool   // the kept answers, at the end of the entry
+	callerName string // the name of the caller's token before the command, if the command is to be recorded (SPEC A8)
+	forgets    bool   // the entry forgets the kept answers at its end
 }
 
 // state is the machine's scalars. A snapshot's Head carries them.
@@ -262,8 +262,8 @@ func (m *Machine) enter(b *behaviorRow, t *Task) {
 	m.stepOperation(r, nil)
 }
 
-// put replaces the record of r by t. It takes from the sum the hash of the record that is in memory now. So damage since its last write shows here
-// (SPEC C4).
+// put replaces the record of r by t. It subtracts from the sum the hash of the record that is in memory now. So the sum shows if this record was
+// damaged (SPEC C4).
 func (m *Machine) put(r *row, t *Task) {
 	m.rev++
 	t.Rev = m.rev
@@ -277,8 +277,8 @@ func (m *Machine) put(r *row, t *Task) {
 	m.stepOperation(r, prev)
 }
 
-// replace is put without a rev and an event. It serves the only change of a record that watchers do not see: an
-// external lease was only renewed (as renewing a session writes no task, SPEC L2).
+// replace writes a record without a new rev or event. By itself only the renewal of an external lease uses it: watchers need not see that, as they
+// see no renewal of a session (SPEC L2).
 func (m *Machine) replace(r *row, t *Task) {
 	m.sum -= hashTask(m.task(r))
 	m.sum += m.hash(t)

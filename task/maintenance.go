@@ -6,7 +6,7 @@ import "strings"
 // and its name is the attempt's number. Every command of a run carries the run's token. If the token is not the current one the command is refused
 // with halt. So a run that was superseded, or whose node was thought dead, deletes nothing.
 
-// The maintenance task, its behavior, and the name by which nodes that have it say that they are ready for it.
+// The maintenance task, its behavior, and its module's name. By this name nodes say that they are ready for the behavior.
 const (
 	MaintenanceBehavior = "maintenance"
 	MaintenanceTask     = "maintenance"

@@ -38,8 +38,8 @@ func (m *Machine) maintenanceRun(token uint64) bool {
 	return token != 0 && m.leased(MaintenanceKey(), token) != nil
 }
 
-// followRun keeps the records in step with the maintenance task. t replaces prev, and is nil if the task is removed.
-// With an outcome the params of a StartMaintenance have served.
+// followRun keeps the records in step with the maintenance task. t replaces prev, and is nil if the task is removed. An outcome ends the use of the
+// params of a StartMaintenance, so they go.
 func (m *Machine) followRun(prev, t *Task) {
 	if prev.ID != MaintenanceTask || prev.Namespace != SystemNamespace {
 		return
@@ -62,7 +62,7 @@ func (m *Machine) followRun(prev, t *Task) {
 	}
 }
 
-// nextRun lets the schedule go on when its task would end with a run that was cancelled, or would never begin. Only a pause stops it (SPEC M1).
+// nextRun makes the maintenance task due again by its schedule when it would be final, as after a cancel. Only a pause stops the schedule (SPEC M1).
 func (m *Machine) nextRun(t *Task) {
 	b := m.behaviors[behaviorName{t.Namespace, t.Behavior}]
 	if v := m.version(b, ""); b.live() != nil && v != nil {
@@ -72,7 +72,7 @@ func (m *Machine) nextRun(t *Task) {
 	}
 }
 
-// concluded reports whether t has an outcome that the record before it, prev, had not, or does not run again by itself.
+// concluded reports whether t is final, or has an outcome that prev, the record before it, did not have.
 func concluded(prev, t *Task) bool {
 	outcome := func(t *Task) bool { return t.Status == Success || t.Status == Failure }
 	return t.Final() || outcome(t) && !outcome(prev)

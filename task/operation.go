@@ -21,7 +21,7 @@ type Operation struct {
 	Names      []string        `cbor:"12,keyasint,omitempty"`          // of the partitions; nil: "0", "1", …
 	Made       int64           `cbor:"13,keyasint" field:"part=state"` // partitions whose tasks have been made; the rest follows in Ticks
 
-	Stop       string  `cbor:"14,keyasint,omitempty" field:"part=state"` // RUNNING: what is not final is being cancelled: CANCELLED, or the code of the first failure
+	Stop       string  `cbor:"14,keyasint,omitempty" field:"part=state"` // RUNNING: why tasks that are not final are being cancelled: CANCELLED, or the code of the first failure
 	Result     Payload `cbor:"15,keyasint,omitempty" field:"part=state"` // the completion's
 	Error      *Error  `cbor:"16,keyasint,omitempty" field:"part=state"` // of the first final failure, of the cancel, or of the completion
 	Labels     []Label `cbor:"17,keyasint,omitempty"`                    // of its tasks, too

@@ -26,7 +26,7 @@ func (c CancelOperation) apply(m *Machine) Result {
 	next.Error = cancelError(CodeCancelled)
 	m.putOperation(r, &next)
 	m.workOn(r, m.steps)
-	if r.settled() { // a retry had made no task due yet
+	if r.settled() { // it was retried, and no task was due again yet
 		m.complete(r)
 	}
 	return Result{Operation: r.operation, Changed: true, Told: !r.operation.Final()}

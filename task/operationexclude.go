@@ -11,7 +11,7 @@ func (o *Operation) terms() exclusive.Terms {
 	}
 }
 
-// enterExclusions lists r if it has not ended. One that is being removed stands there until its last task is gone: its runs may still be going on.
+// enterExclusions lists r if it has not ended. An operation that is being removed stays listed until its last task, which may still run, is gone.
 func (m *Machine) enterExclusions(r *operationRow) {
 	if o := r.operation; !o.Final() {
 		m.fanout.running.Enter(o.terms(), o.CreatedRev, r)

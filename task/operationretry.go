@@ -50,7 +50,7 @@ func (m *Machine) retryOne(o *operationRow) {
 	}
 }
 
-// retryPartition goes on where the task stopped, or starts it from scratch. What its last run left is cleaned up, so the run's session is forgotten.
+// retryPartition goes on where the task stopped, or starts it from scratch. The last run has had its cleanup, so its session is forgotten.
 func (m *Machine) retryPartition(r *row, restart bool) {
 	n := *m.task(r)
 	n.NotBefore, n.Deadline, n.Failures = max(m.now, 1), 0, 0

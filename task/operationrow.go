@@ -19,7 +19,7 @@ type operationRow struct {
 	open     heap[*row] // partitions that a stop has to cancel: neither final nor being cancelled; running ones first
 	failed   heap[*row] // partitions that failed finally, by rev
 	cleanups heap[*row] // by age
-	finals   queue.Line // final tasks of any role: no retention but the operation's sweeps them (SPEC O6)
+	finals   queue.Line // final tasks of any role: they go only with the operation (SPEC O6)
 	busy     table.Pos  // in operationIndex.busy, while it has work for Ticks
 }
 

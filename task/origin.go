@@ -71,8 +71,8 @@ func detached(r Result) *Result {
 	return &r
 }
 
-// passing reports whether a refusal holds only for now, so that the same number is sent again. The proposer checks
-// again or puts the blobs again, or its client tries again later.
+// passing reports whether a refusal holds only for now. Then the same number may be sent again: the proposer checks again, or puts the blobs again,
+// or its client tries again later.
 func passing(c Code) bool { return c == BehaviorWasChanged || c == BlobGone || c == QuotaExceeded }
 
 // KeptAnswer returns the answer to a proposal under a client's key from memory: the kept answer, or the refusal of
@@ -143,10 +143,10 @@ func (t *Task) detached() *Task {
 // About what parts of an answer take besides their texts. An answer may have thousands of these parts.
 const (
 	recordOverhead  = 120 // a StoreRecord
-	blobOverhead    = 120 // of a blob that it is
-	taskOverhead    = 512 // a Task of a Txn: a copy of its own
+	blobOverhead    = 120 // more for data that is a blob
+	taskOverhead    = 512 // a Task in the answer to a Txn: a copy
 	reasonOverhead  = 32
-	versionOverhead = 512 // of a Behavior: pinned ones have no limit
+	versionOverhead = 512 // a Version of a Behavior: pinned versions have no limit
 )
 
 // payloadBytes counts the parts of an answer that can be large.

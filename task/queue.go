@@ -12,7 +12,7 @@ import (
 // row is where one task stands: what the machine derives for it. It is in no snapshot.
 type row = queue.Row
 
-// heap is one from whose middle items are removed. Its ties are unique: the order of two items never depends on history.
+// heap lets items be removed from its middle. Its ties are unique, so the order of two items never depends on history.
 type heap[I any] = table.Heap[*table.Pos, uint64, I]
 
 type behaviorName struct{ namespace, name string }
@@ -63,8 +63,8 @@ func (m *Machine) findBehavior(k behaviorName) (int, bool) {
 // dueSince returns since when a task that is due counts as waiting (SPEC T4).
 func (t *Task) dueSince() Time { return max(t.NotBefore, t.DueSince) }
 
-// facts returns what package queue needs to know of t. It returns a pointer, because it is inlined: the fields are then written where they
-// stay. A copy of the whole struct, right after its fields were written one by one, makes a processor wait for the writes.
+// facts returns what package queue needs to know of t. It is inlined and returns a pointer, so that the fields are written where they stay. To copy
+// the whole struct right after writing its fields would make a processor wait for these writes.
 func facts(t *Task) *queue.Task {
 	return &queue.Task{
 		Created: t.CreatedRev, Lane: laneOf(t), Key: t.ConcurrencyKey, Running: t.Status == Running, Failed: t.Status == Failure,
@@ -87,7 +87,7 @@ func (b *behaviorRow) finalQueue(s Status) *queue.Line {
 	return &b.Failure
 }
 
-// enqueue enters the record of r into everything derived. Then the caller settles its key.
+// enqueue enters the record of r into everything derived. The caller must then settle the key of r.
 func (m *Machine) enqueue(r *row) {
 	t, b := m.task(r), m.of(r)
 	x := facts(t)
@@ -115,7 +115,7 @@ func (m *Machine) enqueue(r *row) {
 	m.countBlobs(1, t.payloads())
 }
 
-// dequeue takes the record of r out of everything derived. Then the caller settles its former key.
+// dequeue takes the record of r out of everything derived. The caller must then settle the former key of r.
 func (m *Machine) dequeue(r *row) {
 	t, b := m.task(r), m.of(r)
 	x := facts(t)

@@ -30,10 +30,10 @@ const (
 	LevelTooLow       Code = "level_too_low"    // SPEC C9: a command of a feature level that the cluster has not reached
 	OriginForgotten   Code = "origin_forgotten" // SPEC H4: the machine no longer knows this proposer's answers
 
-	NotExternal         Code = "not_external"         // the lease, or the behavior, is not one of section 8
+	NotExternal         Code = "not_external"         // the lease, or the behavior, is not external (SPEC section 8)
 	OtherKind           Code = "other_kind"           // the behavior is external and should become a module's, or the other way round
 	VersionNotFound     Code = "version_not_found"    // no kept version of the behavior has this name
-	BehaviorWasChanged  Code = "behavior_changed"     // not the behavior that the proposer validated with: do it again
+	BehaviorWasChanged  Code = "behavior_changed"     // the behavior is not the one that the proposer validated with: validate again
 	BehaviorPaused      Code = "behavior_paused"      // Assign: SPEC L10
 	WorkerDrained       Code = "worker_drained"       // Assign: SPEC L10
 	LimitReached        Code = "limit_reached"        // Assign: SPEC L11
@@ -47,13 +47,13 @@ const (
 	NamespacePurging   Code = "namespace_purging"   // SPEC N1: PURGING
 	NamespaceTaken     Code = "namespace_exists"    // create of a namespace that is not PURGED
 	NamespaceReserved  Code = "namespace_reserved"  // default cannot be purged, _system not changed at all, "_…" not created
-	NamespaceNotEmpty  Code = "namespace_not_empty" // EndPurge, ImportRecords into what is not new
+	NamespaceNotEmpty  Code = "namespace_not_empty" // EndPurge of a namespace that holds something, import into one that is not new
 	QuotaExceeded      Code = "quota_exceeded"      // Field names the quota: max_tasks, max_bytes, submits_per_second
 	BlobGone           Code = "blob_gone"           // a payload or module needs a blob that is not stored (SPEC M3)
 	OperationNotFound  Code = "operation_not_found" //
 	OperationConflict  Code = "operation_conflict"  // Result.Operation is the running one that excludes it (SPEC O2)
 	OperationTask      Code = "operation_task"      // the task belongs to an operation, which alone may do this (SPEC O6)
-	OperationState     Code = "operation_state"     // cancel while completing, retry of one that did not fail (SPEC O3)
+	OperationState     Code = "operation_state"     // cancel of a completing operation, retry of an operation that did not fail (SPEC O3)
 	NotAnOperation     Code = "not_an_operation"    // the behavior's manifest says nothing of operations
 	ReservedID         Code = "reserved_id"         // the ID begins with the ID of an operation and ":"
 	MaintenanceRunning Code = "maintenance_running" // SPEC M1: Result.Task is the task whose attempt is the unfinished run

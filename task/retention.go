@@ -107,7 +107,7 @@ func tooMany(field string) Result {
 	return invalid(field, fmt.Sprintf("a command of a run deletes at most %d", MaxDrop))
 }
 
-// trim drops the versions of b that are neither kept nor pinned (SPEC B2), and returns how many there were. Tasks that pinned them have gone.
+// trim drops the versions of b that are neither kept nor pinned (SPEC B2), and returns how many there were. Tasks that were pinned to them have gone.
 func (m *Machine) trim(b *behaviorRow) int64 {
 	keep := KeptVersions
 	if b.behavior.Deleted {
@@ -139,7 +139,7 @@ func (m *Machine) purgeTask(k Key) bool {
 	return true
 }
 
-// idle returns up to limit tasks of b that do not run: final tasks, the oldest first, and then waiting tasks, those first that are due first.
+// idle returns up to limit tasks of b that do not run: final tasks, the oldest of each kind first, then waiting tasks as they are due.
 func (m *Machine) idle(b *behaviorRow, limit int64) []Key {
 	var keys []Key
 	for _, l := range [...]*queue.Line{&b.Excess, &b.Success, &b.Failure, &b.Due} {

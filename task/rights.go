@@ -8,7 +8,7 @@ func Steers(c Command) (does bool) {
 	return does
 }
 
-// about tells need what a command changes, reports on or depends on, tasks or else operations, and the role for that.
+// about calls need for each task or operation that a command changes, reports on or depends on, with the role that this takes.
 func about(c Command, need func(role access.Roles, tasks bool, k Key)) {
 	switch c := c.(type) {
 	case Cancel:
@@ -49,8 +49,8 @@ func about(c Command, need func(role access.Roles, tasks bool, k Key)) {
 	}
 }
 
-// steer carries out a command if its caller may do that with all that the command is about (SPEC A5). The proposer has looked, but an ID may have
-// gone to somebody else since. The audit has what is not the caller's own (SPEC A8). A refusal the node counts.
+// steer carries out a command if its caller may do so with everything that the command is about (SPEC A5). The proposer has looked, too, but another
+// task may have the ID since. The audit records commands that operate on what others created (SPEC A8). The node counts refusals.
 func steer(m *Machine, by *Caller, c Command) Result {
 	x := m.access.Asked(by.Token)
 	about(c, func(role access.Roles, tasks bool, k Key) {

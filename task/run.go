@@ -62,13 +62,13 @@ func (m *Machine) ended(t *Task, outcome string, u used, finish uint64) *Task {
 	return &n
 }
 
-// release ends a run without an outcome: it was lost, given back or snoozed. The task is due again at the time, or at the time of its resubmit flag
-// (SPEC T1, R3, R5, I3). Losses have a limit, and a task that was being cancelled ends here (SPEC L8).
+// release ends a run without an outcome: it was lost, given back or snoozed. The task is due again at that time, or at the time of its resubmit flag
+// (SPEC T1, R3, R5, I3). It ends here if it was lost too often, or if it was being cancelled (SPEC L8).
 func (m *Machine) release(r *row, outcome string, at Time) *Task {
 	return m.releaseWith(r, outcome, at, parting{})
 }
 
-// parting is what a run leaves that ends without an outcome.
+// parting is what a run that ends without an outcome leaves behind.
 type parting struct {
 	checkpoint *Payload // nil: the former one stays
 	progress   *Payload // nil: as it was
@@ -101,7 +101,7 @@ func (m *Machine) releaseWith(r *row, outcome string, at Time, p parting) *Task 
 		m.repeatFailure(n, v)
 	default:
 		if n.Resubmit != 0 && outcome != outcomeSnoozed {
-			at = n.Resubmit // lost or given back: due "at that time", as nobody asked for an earlier one (SPEC I3)
+			at = n.Resubmit // lost or given back: nobody has asked for an earlier time than the flag's (SPEC I3)
 		}
 		n.Status, n.NotBefore = Created, max(at, 1)
 	}
@@ -130,7 +130,7 @@ func (m *Machine) failRun(r *row, why func(*Policy) Error) {
 	m.put(r, n)
 }
 
-// fail makes n a FAILURE. It is due again at retry, or final for 0. fail counts nothing and only resets the losses (SPEC T8).
+// fail makes n a FAILURE that is due again at retry, or is final if retry is 0. fail counts nothing. It only sets the losses to 0 (SPEC T8).
 func (m *Machine) fail(n *Task, e *Error, retry Time) {
 	n.Status, n.Error, n.Result = Failure, e, Payload{}
 	n.NotBefore, n.FinishedAt, n.LostCount = retry, m.now, 0
@@ -156,7 +156,7 @@ func (p *Policy) repeatAt(now Time) Time {
 	return max(later(now, p.RepeatEvery), 1)
 }
 
-// resubmitted lets a resubmit flag take effect after a run: due again at the flag's time, or earlier if a retry, a repeat or a snooze says so (SPEC I3).
+// resubmitted lets a resubmit flag take effect after a run. The task is due then, or earlier if a retry, a repeat or a snooze says so (SPEC I3).
 func (m *Machine) resubmitted(n *Task) {
 	if n.Resubmit == 0 {
 		return
@@ -208,7 +208,7 @@ func (m *Machine) cancelWaiting(r *row, code string) *Task {
 }
 
 // cancelRunning asks the worker of a running task to stop (SPEC L8, R1). A worker with a session ends the run itself when the grace is over, and
-// reports it. An external lease dies then.
+// reports it. An external lease ends then.
 func (m *Machine) cancelRunning(r *row, code string) *Task {
 	n := *m.task(r)
 	n.CancelCode, n.Resubmit = code, 0

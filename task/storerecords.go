@@ -21,7 +21,7 @@ func storeRecord(namespace string, r records.Record) *StoreRecord {
 	return x
 }
 
-// addRecord adds x as a new record, which replaces a record with the blob was. Its ID is a rev, so it rises and is never used again.
+// addRecord adds x as a new record. was is the blob of the record that it replaces, if any. Its ID is a rev: it rises and is never used again.
 func (m *Machine) addRecord(x StoreRecord, was *Payload) *StoreRecord {
 	m.rev++
 	x.ID = m.rev

@@ -227,7 +227,7 @@ func (c *Submit) give(n *Task) {
 	c.mark(n)
 }
 
-// mark gives n the part of the submit that a running task takes, too. marks reports whether this changes t.
+// mark gives n what a submit changes even of a running task. marks reports whether it would change t.
 func (c *Submit) mark(n *Task) {
 	if c.HasLabels {
 		n.Labels = c.Labels

@@ -4,8 +4,8 @@ import "github.com/taskrt/taskrt/task/names"
 
 // What a transaction depends on (SPEC X1). Nothing here changes anything.
 
-// check returns false with the answer if the transaction cannot happen: a mistake of its shape first, then all reasons
-// that its caller may do something about, then what the proposer must look at again.
+// check returns the answer and false if the transaction cannot happen. A mistake of its shape comes first, then all reasons that the caller can do
+// something about, then what the proposer must check again.
 func (c *Txn) check(m *Machine) (Result, bool) {
 	if !m.NamespaceExists(c.Namespace) {
 		return noNamespace(), false
@@ -97,14 +97,14 @@ type txnChecker struct {
 	m         *Machine
 	namespace string
 	reasons   []Reason
-	other     Result // the first refusal that is no reason
+	other     Result // the first refusal for which there is no Reason
 }
 
 func (k *txnChecker) because(kind, id string) {
 	k.reasons = append(k.reasons, Reason{Kind: kind, ID: id})
 }
 
-// task returns the task that a part names if it has the rev; nil with the reason noted if not. A rev of 0 is any.
+// task returns the task that a part names. If there is none, or it has another rev, task notes the reason and returns nil. Rev 0 fits any.
 func (k *txnChecker) task(id string, rev uint64) *row {
 	r := k.m.find(Key{k.namespace, id})
 	switch {
@@ -118,7 +118,7 @@ func (k *txnChecker) task(id string, rev uint64) *row {
 	return nil
 }
 
-// idle is task for a part that a running task does not allow.
+// idle is task for a part that must not meet a running task.
 func (k *txnChecker) idle(id string, rev uint64) *row {
 	if r := k.m.find(Key{k.namespace, id}); r != nil && k.m.task(r).Status == Running {
 		k.because(ReasonLeased, id)
@@ -154,7 +154,7 @@ func (k *txnChecker) update(u *TxnUpdate) {
 		return
 	}
 	if k.m.task(r).Final() && (u.NotBefore != nil || u.Delay != nil || u.Params != nil) {
-		k.because(ReasonChanged, u.ID) // it will not run by itself: that is what retry and resubmit are for
+		k.because(ReasonChanged, u.ID) // the task will not run by itself: retry and resubmit make it run
 		return
 	}
 	if b := k.m.of(r).behavior; u.Params != nil && u.BehaviorRev != 0 && (b == nil || b.Rev != u.BehaviorRev) {
@@ -183,7 +183,7 @@ func (k *txnChecker) finish(c *Finish) {
 
 func (k *txnChecker) delete(d *TxnDelete) { k.own(d.ID, d.Rev) }
 
-// own is idle for a part that a task of an operation does not allow.
+// own is idle for a part that must not meet a task of an operation.
 func (k *txnChecker) own(id string, rev uint64) *row {
 	r := k.idle(id, rev)
 	if r != nil && k.m.task(r).Role != RoleNone {

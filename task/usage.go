@@ -2,8 +2,8 @@ package task
 
 import "github.com/taskrt/taskrt/task/table"
 
-// What a namespace holds is derived and exact. Every record counts when it is entered and when it is left, so that quotas and answers cost O(1).
-// Payloads count by their bytes, and a blob counts in full each time that something refers to it.
+// What a namespace holds is derived and exact. Every record is counted when it comes and when it goes, so quotas and answers cost O(1). Payloads
+// count by their bytes, and a blob counts in full each time that something refers to it.
 
 // countTask counts a task in its namespace, by 1 when its record comes and by -1 when it goes.
 func (m *Machine) countTask(b *behaviorRow, t *Task, sign int64) {
