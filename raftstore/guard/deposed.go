@@ -8,13 +8,13 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// errDeposed is what a leader is told that sends what it cannot have from its own term.
+// errDeposed answers a leader that sends entries which it cannot have from its own term.
 var errDeposed = errors.New("raftstore: sent by a leader that was deposed")
 
-// deposed returns an error for a request with entries of a later term than the leader's that sends it. A leader that is deposed while it waits to
-// send again looks into its log once more, and by then its log has entries of the next leader. The library sends them under the former term. A
-// follower that has heard of no other would take them, and keep the former term: at its next start its log and snapshots would be ahead of its
-// term, as if its term had been lost (begin).
+// deposed returns an error for a request with entries whose term is later than its sender's. If a leader is deposed while it waits to send again, it
+// reads its log once more, and by then the log has entries of the next leader. The library sends these under the former term. A follower that has
+// heard of no other leader would take them and keep the former term. At its next start its log and snapshots would be ahead of its term, as if the
+// term had been lost (begin).
 func deposed(command any) error {
 	var term, sent uint64
 	switch req := command.(type) {
@@ -32,7 +32,7 @@ func deposed(command any) error {
 	return nil
 }
 
-// refuse answers a request with an error, and takes what comes with it off the connection.
+// refuse answers a request with an error, and reads the rest of the request off the connection.
 func refuse(rpc raft.RPC, err error) {
 	switch rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:

@@ -36,7 +36,7 @@ type DiskHealth struct {
 	Pending time.Duration // how long the disk has taken so far for the write in progress; 0: none is
 	Slow    bool          // a write has taken too long to lead, just now or within half a minute
 
-	within [len(diskBounds)]uint64 // how many writes took no longer than each bound, and longer than the bound before
+	within [len(diskBounds)]uint64 // for each bound, how many writes took at most this time, and more than the bound before it
 }
 
 // diskBounds are the bounds by which durable writes are told apart: how long they took.
@@ -65,9 +65,9 @@ func (h *DiskHealth) Histogram() map[float64]uint64 {
 	return all
 }
 
-// disk watches over the log store. A failed write stops the node, so that a node notices its own disk. A write that is
-// slow costs the leadership, which otherwise a leader whose disk stalls would keep (raft #503, #614). A write that takes
-// too long stops the node, too, because after a timed-out write nobody knows what is in the log.
+// disk watches over the log store. A failed write stops the node, so that a node notices its own disk. A slow write costs the leadership, because a
+// leader whose disk stalls would otherwise go on leading (raft #503, #614). A write that takes too long stops the node, too, because after a
+// timed-out write nobody knows what is in the log.
 type disk struct {
 	logstore.Store
 	slow    time.Duration
@@ -106,8 +106,8 @@ func openDisk(c *Config) (*disk, error) {
 	if c.WrapDisk != nil {
 		d.Store = c.WrapDisk(s)
 	}
-	// A tree is shortened in steps. raft-wal is not: it notes the new bounds and removes files, however much that is,
-	// and would begin a file with each step.
+	// A tree is shortened in steps. raft-wal is shortened at once: it only notes the new bounds and removes files. With steps it would begin a file
+	// for each of them.
 	if d.chunk = deleteChunk; kind == logstore.WAL {
 		d.chunk = math.MaxUint64
 	}
@@ -168,9 +168,9 @@ func (d *disk) Set(k, v []byte) error {
 	return d.write(0, func() error { return d.Store.Set(k, v) })
 }
 
-// SetUint64 implements raft.StableStore. Where its term cannot be stored the library panics, and the process would end
-// before it could say why. So the library's main goroutine, which alone stores terms, ends here instead: the node stops
-// anyhow. What that goroutine was to answer is answered on the way, with no.
+// SetUint64 implements raft.StableStore. If its term cannot be stored, the library panics, and the process would end before it could say why. Only
+// the library's main goroutine stores terms. So this goroutine ends here instead, since the node stops anyhow. Its deferred calls answer the request
+// that it was working on, with no.
 func (d *disk) SetUint64(k []byte, v uint64) error {
 	err := d.write(0, func() error { return d.Store.SetUint64(k, v) })
 	if err != nil && string(k) == currentTerm && d.running() {
@@ -195,9 +195,9 @@ func (d *disk) started() {
 	d.runs = true
 }
 
-// DeleteRange implements raft.LogStore in bounded transactions. The log must have no hole if the node dies between two
-// of them. So what is compacted (a prefix) goes in ascending order. What conflicts with the leader (a suffix) or with a
-// snapshot (everything, see snapLog) goes in descending order.
+// DeleteRange implements raft.LogStore in bounded transactions. The log must have no hole if the node dies between two of them. So a prefix, which is
+// compacted, goes in ascending order. A suffix that conflicts with the leader goes in descending order, and so does the whole log if it conflicts
+// with a snapshot (see snapLog).
 func (d *disk) DeleteRange(first, last uint64) error {
 	lo, err := d.FirstIndex()
 	if err != nil {

@@ -28,7 +28,7 @@ type Config struct {
 	Where    func(identity string) (addr string, ok bool) // where a member lives now
 
 	Start       string                            // of this process (SPEC C7)
-	Holds       func(identity, start string) bool // a start was confirmed last, or none was; nil: nobody looks after starts
+	Holds       func(identity, start string) bool // this start was the last to be confirmed, or none was confirmed; nil: starts are not confirmed
 	KnowsStarts func(identity string) bool        // the build of a node knows of starts
 
 	LogStore        logstore.Kind // "": bolt
@@ -36,7 +36,7 @@ type Config struct {
 	DiskSlow        time.Duration // a write that takes longer costs the leadership
 	DiskTimeout     time.Duration // a write that takes longer stops the node
 	RPCTimeout      time.Duration // for one request of the library
-	CommitPause     time.Duration // how late a follower is told of a commit that no entries tell it of, while entries are under way
+	CommitPause     time.Duration // while entries are under way: how late a follower is told of a commit, unless entries tell it
 	LoneCommitPause time.Duration // the same, when all that was sent is committed
 
 	Late     func() time.Duration  // how late this process has been, in sum (lateness.Meter)
@@ -48,8 +48,8 @@ type Config struct {
 	WrapDisk func(logstore.Store) logstore.Store // for tests: a disk that fails; nil: none
 }
 
-// Raft is the library's, on a log and a transport that mend it. What it offers beyond this file is the library's own. A
-// request that waits for an answer must go through Ask, or stand between Enter and Leave.
+// Raft is the library's Raft on a log and a transport that mend it. Methods that are not in this file are the library's own. A request that waits for
+// an answer must go through Ask, or stand between Enter and Leave.
 type Raft struct {
 	*raft.Raft // set by Start
 	opened     atomic.Pointer[raft.Raft]
@@ -66,7 +66,7 @@ type Raft struct {
 	gate   gate
 	lease  time.Duration      // as configured
 	reload sync.Mutex         // who changes the library's configuration holds it
-	end    func() raft.Future // the library's second Shutdown does not wait, so all wait for the first
+	end    func() raft.Future // a second Shutdown of the library does not wait, so all callers wait for the first one
 }
 
 // cachedEntries is how many log entries stay in memory, for followers that have not got them yet. Most entries have up
@@ -129,7 +129,7 @@ func (r *Raft) Start(c *raft.Config, fsm raft.ConfigurationStore) error {
 	return nil
 }
 
-// newRaft is raft.NewRaft, and returns an error where that panics: it writes its term, and reads the log.
+// newRaft is raft.NewRaft, but returns an error where raft.NewRaft panics: when it writes its term, and when it reads the log.
 func newRaft(c *raft.Config, fsm raft.FSM, log raft.LogStore, d *disk, snaps *resumed, trans transport) (lib *raft.Raft, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -190,7 +190,7 @@ func (r *Raft) Health() DiskHealth { return r.disk.Health() }
 // GetConfiguration returns is always 0.)
 func (r *Raft) ConfigurationIndex() uint64 {
 	index := r.config.Load()
-	if metas, err := r.snaps.List(); err == nil && len(metas) > 0 { // the fsm is not told of that of a snapshot
+	if metas, err := r.snaps.List(); err == nil && len(metas) > 0 { // the fsm is not told of the configuration in a snapshot
 		index = max(index, metas[0].ConfigurationIndex)
 	}
 	return index

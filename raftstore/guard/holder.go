@@ -10,12 +10,12 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// holders keeps raft apart from the others until this start of the node is confirmed, and keeps starts apart that are not (SPEC C7). What others
-// have promised to this node, or have shown that they promised, it remembers: a directory that lacks it is an older one.
+// holders keeps this node's raft apart from the others until this start of the node is confirmed. It also keeps out other nodes' starts that are not
+// confirmed (SPEC C7). It remembers what others have promised to this node, or have shown that they promised. A directory that lacks this is an older one.
 type holders struct {
 	self, start string
-	holds       func(identity, start string) bool // that start was confirmed last, or none was
-	knows       func(identity string) bool        // the build of a node reads what follows the name in a connection's first bytes
+	holds       func(identity, start string) bool // this start was the last to be confirmed, or none was confirmed
+	knows       func(identity string) bool        // a node's build reads what follows the name in the first bytes of a connection
 
 	open chan struct{} // closed when this node may take part
 	once sync.Once
@@ -73,8 +73,8 @@ func (h *holders) note(identity string, term, index uint64) {
 	}
 }
 
-// shorter says why a log that ends at an index, in a directory that has seen a term, lacks what its node has promised; "": it does not. In a later
-// term entries may have been replaced.
+// shorter says what a log lacks that its node has promised; "": nothing. The log ends at the index last, in a directory that has seen the term. In a
+// later term entries may have been replaced.
 func (h *holders) shorter(identity string, term, last uint64) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,7 +141,7 @@ func (r *Raft) Admitted() bool {
 	}
 }
 
-// Shorter says why a log that ends so lacks what its node has promised to this one; "": it does not.
+// Shorter says what a log that ends so lacks of what its node has promised to this node; "": nothing.
 func (r *Raft) Shorter(identity string, term, last uint64) string {
 	return r.trans.layer.holders.shorter(identity, term, last)
 }
@@ -159,5 +159,5 @@ func (r *Raft) Confirmed(identity, start string) {
 	}
 }
 
-// with is at the other end of a connection: a start that has called, if it has said so, or whoever was at an address when this node dialled.
+// with says who is at the other end of a connection: the start that has called, if it has told, or the node that was at an address when this node dialled.
 type with struct{ identity, start, addr string }

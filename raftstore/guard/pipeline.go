@@ -115,19 +115,19 @@ func (d *pipeline) AppendEntries(req *raft.AppendEntriesRequest, resp *raft.Appe
 	if n := len(req.Entries); n > 0 {
 		d.last.PrevLogEntry, d.last.PrevLogTerm = req.Entries[n-1].Index, req.Entries[n-1].Term
 	}
-	if d.due() > d.last.LeaderCommitIndex { // others were faster: these entries were committed before they were sent here
+	if d.due() > d.last.LeaderCommitIndex { // other followers were faster: these entries were committed before this follower got them
 		wake(d.reached)
 	}
 	return f, nil
 }
 
-// due returns up to where the follower may be told that its log is committed. It believes that all of its log is committed up to the index
-// that it is told. So it is told of no index beyond what this pipeline has sent it: what it has behind that may come from another leader.
+// due returns up to where the follower may be told that its log is committed. The follower believes that all of its log up to the index is committed.
+// So it is told of no index beyond what this pipeline has sent: entries that it has behind this may come from another leader.
 func (d *pipeline) due() uint64 { return min(d.commits.get(), d.last.PrevLogEntry) }
 
-// tell tells the follower of commits that no entries have told it of. While entries are under way it waits a little,
-// because the next ones will tell; a timer of microseconds takes a millisecond in a process that is otherwise idle. When
-// everything that was sent is committed, the follower's callers would wait for nothing else.
+// tell tells the follower of commits that no entries have told it of. While entries are under way it waits a little, because the next ones will tell.
+// (A timer of microseconds takes a millisecond in a process that is otherwise idle.) When everything that was sent is committed, it tells at once:
+// the follower's callers wait for nothing else.
 func (d *pipeline) tell() {
 	pause := time.NewTimer(0)
 	defer pause.Stop()

@@ -11,18 +11,18 @@ import (
 	"github.com/taskrt/taskrt/raftstore/committed"
 )
 
-// The library forgets how far its log is committed. When a node starts, it restores the newest snapshot, waits for a leader, and then hands
-// the fsm all that was applied before, through a queue of 128 batches. Whoever fills the queue is the library's main goroutine, through
-// which heartbeats, votes and the lease pass. When all nodes had been killed with 62,000 small entries behind the snapshot, that goroutine
-// waited for seconds on each of them, and leaders stepped down one after the other.
+// The library forgets how far its log is committed. When a node starts, it restores the newest snapshot, waits for a leader, and then hands the fsm
+// all that was applied before, through a queue of 128 batches. The library's main goroutine fills the queue, and heartbeats, votes and the lease pass
+// through the same goroutine. When all nodes had been killed with 62,000 small entries behind the snapshot, that goroutine waited for seconds on each
+// of them, and leaders stepped down one after the other.
 //
-// So a node notes how far its log is committed (package committed). What the note covers is applied here, before the library starts, and
-// the library is told that it starts from a snapshot that ends there: it asks for the list of snapshots once, and opens none
-// (NoSnapshotRestoreOnStart). From then on it sees the snapshots that there are. Nothing on disk says anything new, and the log has every
-// entry that it had. A follower that lacks entries still gets them from the log, or the real snapshot.
+// So a node notes how far its log is committed (package committed). Entries that the note covers are applied here, before the library starts. The
+// library is told that it starts from a snapshot that ends there: it asks for the list of snapshots once, and opens none (NoSnapshotRestoreOnStart).
+// From then on it sees the real snapshots. Nothing on disk has changed, and the log has every entry that it had. A follower that lacks entries still
+// gets them from the log, or the real snapshot.
 
-// resume brings the fsm to where the log is known to be committed. It returns what the library shall take for the
-// newest snapshot; nil: the fsm is empty.
+// resume brings the fsm to where the log is known to be committed. It returns the snapshot that the library is told is the newest; nil: the fsm is
+// empty.
 func (r *Raft) resume(fsm raft.ConfigurationStore) (*raft.SnapshotMeta, error) {
 	at, err := r.restore(fsm)
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *Raft) restore(fsm raft.FSM) (*raft.SnapshotMeta, error) {
 	return nil, nil
 }
 
-// replay applies the entries behind from, up to to. It returns a snapshot as it would be there. An entry that cannot be
-// applied ends it: the fsm has stopped the node.
+// replay applies the entries behind from, up to to. It returns the snapshot that would end there. If an entry cannot be applied, replay ends: the fsm
+// has stopped the node.
 func (r *Raft) replay(fsm raft.ConfigurationStore, at *raft.SnapshotMeta, from, to uint64) (*raft.SnapshotMeta, error) {
 	as := raft.SnapshotMeta{Version: raft.SnapshotVersionMax}
 	if at != nil {
@@ -103,11 +103,11 @@ func (r *Raft) replay(fsm raft.ConfigurationStore, at *raft.SnapshotMeta, from, 
 	return &as, nil
 }
 
-// resumed is what the library takes for its snapshots: when it starts, where the fsm is.
+// resumed shows the library its snapshots. At its start, the library sees a snapshot that ends where the fsm is.
 type resumed struct {
 	raft.SnapshotStore
 	at    atomic.Pointer[raft.SnapshotMeta]
-	asked func() // told that the library asks: it does so when it starts, after it has written its term
+	asked func() // called when the library asks: it does so at its start, after it has written its term
 }
 
 // List implements raft.SnapshotStore.

@@ -10,10 +10,9 @@ import (
 
 // returns tells when a follower that did not answer does so again.
 //
-// After each failed request the library waits twice as long before the next, up to 10 s, and nothing shortens that. So
-// a node that was away gets its first entry late, by up to as long as it was away, although heartbeats, which have
-// waits of their own, reach it within 0.7 s. So a failed request is not reported as failed before it is worth another
-// try.
+// After each failed request the library waits twice as long before the next, up to 10 s, and nothing shortens this wait. So a node that is back may
+// wait for its first entry as long as it was away. Heartbeats have waits of their own and reach it within 0.7 s. So a failed request is reported as
+// failed only when another try is worth it.
 type returns struct {
 	done  <-chan struct{}                               // closed when the transport is closed
 	worth func(of raft.ServerAddress, term uint64) bool // this node leads in this term, and the follower is a member
@@ -35,8 +34,7 @@ func (r *returns) heard(from raft.ServerAddress) {
 	}
 }
 
-// wait returns true once the follower is heard of. It returns false when to wait for it in this term makes no sense any
-// longer.
+// wait returns true once the follower is heard of. It returns false when waiting for the follower in this term makes no sense any longer.
 func (r *returns) wait(of raft.ServerAddress, term uint64) bool {
 	r.mu.Lock()
 	c := r.next[of]
@@ -96,7 +94,7 @@ func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, 
 	err := t.NetworkTransport.InstallSnapshot(id, target, req, resp, data)
 	if err != nil {
 		if c, ok := data.(io.Closer); ok {
-			c.Close() // the file, which the library closes again: it may be removed while the follower is away
+			c.Close() // the snapshot's file: it may be removed while the follower is away. The library closes it a second time
 		}
 		t.returns.wait(target, req.Term) // the library begins anew
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A follower that installs a snapshot must forget its log, unless the log has the snapshot's last entry (raft paper, figure 13, rules 6 and
-// 7). The library keeps the log, and what it keeps may never have been committed:
+// A follower that installs a snapshot must forget its log, unless the log has the snapshot's last entry (raft paper, figure 13, rules 6 and 7). The
+// library keeps the log, and this log may never have been committed:
 //  - If the log reaches to the snapshot's end, with an entry of another term there, the follower refuses all that comes after the snapshot,
 //    gets the snapshot again, and so on for ever (raft #697).
 //  - If the log ends before the snapshot's end, the next entries leave a hole behind it. As a leader this node would send others what is
@@ -28,9 +28,9 @@ import (
 // atSnapshot marks the entry that stands for an installed snapshot. No log ever has it.
 const atSnapshot = "taskrt: as of the snapshot"
 
-// snapLog is the log as raft sees it. It begins anew where a snapshot was installed that the log does not lead to. It
-// also knows the term of the entry before its first. A leader whose answers were lost goes on from that entry again,
-// and the library refuses this, although its own snapshot ends there, unless the log has the answer.
+// snapLog is the log as raft sees it. If a snapshot is installed to which the log does not lead, it begins anew behind the snapshot. It also knows
+// the term of the entry before its first. A leader that has lost the answers goes on from this entry again. The library would refuse this, although
+// its own snapshot ends there, because it asks only the log for the term.
 //
 // Nothing but a snapshot on disk allows an entry to be missing. Without such a snapshot snapLog stops the node, rather
 // than forget the log, or lead with a log that it cannot send.
@@ -39,7 +39,7 @@ type snapLog struct {
 	snaps      raft.SnapshotStore
 	fail       func(error)              // stops the node; does not block
 	readable   func(io.Reader) error    // why a snapshot cannot be restored
-	installing atomic.Uint64            // where the latest snapshot ends that a leader has sent
+	installing atomic.Uint64            // end of the latest snapshot that a leader has sent
 	before     atomic.Pointer[raft.Log] // index and term of the entry before the first
 }
 

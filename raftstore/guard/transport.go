@@ -37,9 +37,8 @@ var (
 // SetHeartbeatHandler implements raft.Transport by ignoring the handler.
 func (transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
-// withoutMore returns req, but lets it tell of no commit beyond what is durable here, nor beyond its own entries. A
-// follower takes all of its log up to the index that it is told for committed, and what it has behind these entries may
-// come from another leader.
+// withoutMore returns req, but lets it tell of no commit beyond what is durable here, nor beyond its own entries. A follower believes that all of its
+// log up to the named index is committed, and entries that it has behind this request's may come from another leader.
 func withoutMore(req *raft.AppendEntriesRequest, durable uint64) raft.AppendEntriesRequest {
 	r := *req
 	r.LeaderCommitIndex = min(r.LeaderCommitIndex, durable, r.PrevLogEntry+uint64(len(r.Entries)))

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// watch is a durable write in progress. It tells the time that the disk takes from the time in which this process did
-// not run (SPEC C10): a node that gets no processor for seconds must not believe that its disk hangs.
+// watch is a durable write in progress. It separates the time that the disk takes from the time in which this process did not run (SPEC C10): a node
+// that gets no processor for seconds must not believe that its disk hangs.
 type watch struct {
 	d     *disk
 	begun time.Time
@@ -58,8 +58,8 @@ func (d *disk) watched(f func() error) (took time.Duration, err error) {
 	return took, err
 }
 
-// took returns how long the disk has taken, under mu: not the time in which the process was late, nor the time for which
-// the thread has waited, whichever is more.
+// took returns how long the disk has taken, under mu. It subtracts the time for which the process was late or the time for which the thread has
+// waited, whichever is more.
 func (w *watch) took() time.Duration {
 	late := w.d.late() - w.late
 	if w.looked {
@@ -70,8 +70,8 @@ func (w *watch) took() time.Duration {
 	return max(0, time.Since(w.begun)-late)
 }
 
-// look is called when the write may have taken too long, and by then for the first time. Most writes are never looked
-// at, and cost no look at the thread's figures.
+// look is called when the write may have taken too long, and for the first time after half that time. Most writes end before, and cost no look at the
+// thread's figures.
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,9 +8,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// yields keeps a node whose disk is slow from leading, as long as others may (SPEC C10). The library looks at its disk
-// only when it writes, and heartbeats do not write: so a leader whose disk hangs is followed on, and one whose writes
-// take seconds is elected again.
+// yields keeps a node whose disk is slow from leading, as long as others can lead (SPEC C10). The library notices its disk only when it writes, and
+// heartbeats do not write. So followers would go on to follow a leader whose disk hangs, and would elect a node again whose writes take seconds.
 type yields struct {
 	slow    func() bool          // the disk is slow
 	contact func() time.Duration // for how long no leader was heard of

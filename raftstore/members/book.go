@@ -18,10 +18,9 @@ import (
 
 // Peer is what nodes tell each other about themselves.
 //
-// A node's identity is its ID and an instance, which is random and drawn with its directory. In raft's configuration
-// the identity stands where the library expects an address. So addresses may change all at once (SPEC C1) without a log
-// entry. And a node that comes back under its ID with an empty directory is another server: it cannot vote, or
-// acknowledge entries, on the strength of what its predecessor had promised.
+// A node's identity is its ID and an instance, which is random and drawn with its directory. In raft's configuration the identity stands where the
+// library expects an address. So addresses may change all at once (SPEC C1) without a log entry. And a node that comes back under its ID with an
+// empty directory is another server: it cannot vote or acknowledge entries as if it had what its predecessor had promised.
 type Peer struct {
 	ID          string `cbor:"1,keyasint" json:"id"`
 	Instance    string `cbor:"2,keyasint" json:"instance"`
@@ -62,7 +61,7 @@ type nodeFile struct {
 
 	Starts    []string          `json:"starts,omitempty"`    // the last of Self, the newest last (SPEC C7)
 	Confirmed map[string]string `json:"confirmed,omitempty"` // the start that was confirmed last, by identity
-	KnownBy   map[string]string `json:"known_by,omitempty"`  // the start of Self that a member has said last to remember, by identity
+	KnownBy   map[string]string `json:"known_by,omitempty"`  // by member's identity: the start of Self that the member last said to remember
 
 	Unfinished string `json:"unfinished,omitempty"` // the command that is making another cluster of this directory, and must be run again
 }
@@ -191,7 +190,7 @@ func (f *nodeFile) write(path string) error {
 	return nil
 }
 
-// maxPeers is how many nodes a book has. It is far above any cluster: who names more does not fill the disk.
+// maxPeers is how many nodes a book has. No cluster has so many. A node that names more cannot fill the disk.
 const maxPeers = 1_000
 
 // Learn takes over what is newer than the book. It reports whether anything was.
@@ -219,7 +218,7 @@ func (b *Book) Learn(ps ...Peer) (changed bool, err error) {
 	return changed, err
 }
 
-// full reports whether so many more may not find room.
+// full reports whether there may be no room for so many more.
 func (b *Book) full(more int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -259,9 +258,8 @@ func (b *Book) promise(id, cluster string) (ok bool, err error) {
 	return true, b.save()
 }
 
-// release takes back the promise for one cluster ID, which is one attempt of the founder. A promise for another attempt
-// stands: this release may have been on its way for long, and the founder may have founded with what it was promised
-// since.
+// release takes back the promise for one cluster ID, which is one attempt of the founder. A promise for another attempt stays: this release may have
+// been under way for long, and the founder may have founded the cluster by a later promise.
 func (b *Book) release(id, cluster string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

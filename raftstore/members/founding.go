@@ -30,8 +30,8 @@ type promiseReply struct {
 	Why string `cbor:"2,keyasint,omitempty"`
 }
 
-// founding is what this process knows of the founding of its cluster, in which it took part. There is no earlier build that might have to come
-// back. So the leader raises the feature level at once (SPEC C9), as far as all founders knew levels then.
+// founding is what this process knows of the founding of its cluster, in which it took part. No earlier build might have to come back, so the leader
+// raises the feature level at once (SPEC C9), as far as all founders knew levels then.
 type founding struct {
 	set   []string // identities
 	level uint64   // that all of the set know; 0: one of them holds the level, or has not told it

@@ -86,8 +86,8 @@ func (m *Members) settle(ctx context.Context) {
 // wakeSettle makes settle look again.
 func (m *Members) wakeSettle() { wake(m.unsettled) }
 
-// doubtAfter is how long a node knows no leader before it asks the members whether it is still one of them. Who is removed hears nothing more
-// from the leader.
+// doubtAfter is how long a node knows no leader before it asks the members whether it is still one of them. A removed node hears nothing more from
+// the leader.
 const doubtAfter = 2 * time.Second
 
 // doubt makes this node greet all members again.
@@ -124,7 +124,7 @@ func (m *Members) settleOnce(ctx context.Context) (progress bool) {
 	var join []string
 	if !m.settled() { // else nobody is greeted
 		var err error
-		if join, err = discover.Expand(ctx, m.c.Resolver, m.c.Join); err != nil { // anew each time: names change where they lead
+		if join, err = discover.Expand(ctx, m.c.Resolver, m.c.Join); err != nil { // anew each time, because the addresses of names change
 			m.c.Logger.Debug("cannot look up whom to join", "err", err)
 		}
 	}
@@ -179,8 +179,8 @@ func (m *Members) settleOnce(ctx context.Context) (progress bool) {
 	return progress
 }
 
-// toGreet lists the addresses to greet. A member greets the members that do not know its address yet, and the addresses
-// to join through while there is such a member. A node that is no member greets all known addresses, and those.
+// toGreet lists the addresses to greet. A member greets the members that do not know its address yet. While there are any, it also greets the
+// addresses to join through. A node that is no member greets all known addresses and the addresses to join through.
 func (m *Members) toGreet(member bool, join []string) []Peer {
 	var ps []Peer
 	missing := !member
@@ -248,7 +248,7 @@ func (m *Members) foreign(h hello) bool {
 	return h.Member && m.hasState() && h.Cluster != "" && own != "" && h.Cluster != own
 }
 
-// makeRoom forgets who is no member. Who still wants to be one greets again.
+// makeRoom forgets nodes that are no members. A node that still wants to be a member greets again.
 func makeRoom(m *Members) {
 	servers := m.raft.Servers()
 	if err := m.book.retain(func(p Peer) bool { return listed(servers, p.Identity()) }); err != nil {

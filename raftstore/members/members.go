@@ -54,9 +54,9 @@ type Config struct {
 	Gone      func(id, instance string) bool                             // a directory was removed from the cluster
 	Level     func() uint64                                              // the cluster's feature level, as far as this node has applied
 	Health    func(ctx context.Context, identity string) (Health, error) // asks another member how it is
-	Admit     func()                                                     // raft may take part: a majority has confirmed this start, or nobody need
+	Admit     func()                                                     // raft may take part: a majority has confirmed this start, or no confirmation is needed
 	Confirmed func(identity, start string)                               // another start of a member was confirmed
-	Shorter   func(identity string, term, last uint64) string            // why a log that ends so lacks what the member has promised; "": it does not
+	Shorter   func(identity string, term, last uint64) string            // what a log that ends so lacks of what the member has promised; "": nothing
 	Ended     <-chan struct{}                                            // closed when the node takes part no longer
 	Fail      func(error)                                                // stops the node, because its ID is taken, or it was removed
 	FailDisk  func(error)                                                // stops the node, because it cannot write what it must remember
@@ -139,7 +139,7 @@ func (m *Members) Answer(ctx context.Context, from string, kind byte, body []byt
 	return rpc.StatusRefused, []byte("unknown request")
 }
 
-// Changing is held by who changes the configuration, and Changed says that it has changed, or that something about members is settled.
+// Changing returns the lock of changes of the configuration, and a channel that tells of a change, or that something about members is settled.
 func (m *Members) Changing() (held sync.Locker, changed <-chan struct{}) {
 	return &m.admitting, m.promote
 }

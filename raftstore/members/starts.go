@@ -14,8 +14,8 @@ import (
 )
 
 // Start numbers (SPEC C7). A copy of a disk, block by block, has everything by which a directory is known. So each start draws a number. The
-// directory keeps its last numbers, and the members keep the one that they have confirmed. A directory that went on is known by a number that an
-// older copy does not have. A node neither votes nor acknowledges anything before a majority has confirmed its start.
+// directory keeps its last numbers, and the members keep the one that they have confirmed. A directory that went on has a number that an older copy
+// of it does not have. A node neither votes nor acknowledges anything before a majority has confirmed its start.
 
 // ErrSuperseded says that a directory has gone on elsewhere.
 var ErrSuperseded = errors.New("raftstore: this directory is an older state of its node")
@@ -23,8 +23,8 @@ var ErrSuperseded = errors.New("raftstore: this directory is an older state of i
 // keptStarts is how many of the last numbers of its own a directory keeps.
 const keptStarts = 64
 
-// keepStarts cuts a node's numbers. Beside the last ones stays for each member the one that this member remembers, however often the node has started
-// since: the member may have been away for all later starts.
+// keepStarts cuts a node's numbers. It keeps the last ones. For each member it also keeps the number that this member remembers, however old: the
+// member may have been away for all later starts.
 func keepStarts(starts []string, knownBy map[string]string) []string {
 	old := len(starts) - keptStarts
 	if old <= 0 {
@@ -54,20 +54,20 @@ type startRequest struct {
 	Fresh   bool     `cbor:"4,keyasint,omitempty"` // the node takes no part yet, so Term and Last stay what they are
 	Term    uint64   `cbor:"5,keyasint,omitempty"` // that the node has seen
 	Last    uint64   `cbor:"6,keyasint,omitempty"` // index of its last entry
-	Keep    bool     `cbor:"7,keyasint,omitempty"` // else the member only says what it would answer
+	Keep    bool     `cbor:"7,keyasint,omitempty"` // false: the member remembers nothing, and only says what it would answer
 	Config  uint64   `cbor:"8,keyasint,omitempty"` // index of the newest committed configuration that the node knows
 }
 
 type startReply struct {
 	OK     bool   `cbor:"1,keyasint,omitempty"`
-	Early  bool   `cbor:"6,keyasint,omitempty"` // OK, and not remembered: the member does not know yet that starts are confirmed
+	Early  bool   `cbor:"6,keyasint,omitempty"` // OK, but not remembered, because the member does not know yet that starts are confirmed
 	Past   string `cbor:"2,keyasint,omitempty"` // why the directory is an older state of its node, which must stop
 	Lives  string `cbor:"3,keyasint,omitempty"` // why it must stop: the node runs elsewhere
 	Index  uint64 `cbor:"4,keyasint,omitempty"` // of the newest committed configuration that the member knows
 	Voters []Peer `cbor:"5,keyasint,omitempty"` // as the member knows them
 }
 
-// holderReply answers whoever is at an address which start it is.
+// holderReply says which start runs at an address.
 type holderReply struct {
 	Self Peer `cbor:"1,keyasint"`
 }
@@ -83,7 +83,7 @@ const (
 	startMax       = 2 * time.Second
 	startPatience  = 2 * time.Second        // for the answer of a member
 	startGrace     = 200 * time.Millisecond // for the other members, once a majority has agreed
-	holderPatience = time.Second            // for the answer of who may hold the identity
+	holderPatience = time.Second            // for the answer of the node that may hold the identity
 )
 
 // announce tells this start to all members, and lets raft take part once a majority has confirmed it. It goes on as long as the configuration changes.
@@ -123,7 +123,7 @@ type round struct {
 	others map[string]Peer
 }
 
-// announceOnce asks those who are not sure yet, and notes who is. It reports whether nobody is left.
+// announceOnce asks the members that do not remember this start yet, and notes in sure those that do. It reports whether all do.
 func (m starts) announceOnce(ctx context.Context, sure map[string]bool) (all bool) {
 	if !m.member() || !m.chained() {
 		m.takePart()
@@ -139,8 +139,8 @@ func (m starts) announceOnce(ctx context.Context, sure map[string]bool) (all boo
 			r.others[string(srv.Address)] = p
 		}
 	}
-	// First nobody is to remember anything. A directory that one member takes for the node's, because it knows no better, and another one refuses,
-	// must not take the place of the node's own. The configuration may have changed while this node was away: then the new members are asked, too.
+	// In the first round nobody remembers anything. One member may accept this directory because it knows no better, while another refuses it. Such a
+	// directory must not take the place of the node's own. If the configuration has changed while this node was away, the new members are asked, too.
 	if !m.takes.Load() {
 		known := len(r.others)
 		if !r.ask(ctx, false) || len(r.others) > known && !r.ask(ctx, false) {
@@ -181,8 +181,8 @@ func (r *round) enough() bool {
 	return 2*confirmed > len(r.voters)
 }
 
-// ask asks those who have not agreed, side by side. It waits for all of them, but not for long once a majority has agreed. It reports false if
-// somebody objects: this node stops.
+// ask asks all members that have not agreed, side by side. It waits for all of them, but not for long once a majority has agreed. It reports false if
+// a member objects. Then this node stops.
 func (r *round) ask(ctx context.Context, keep bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -199,7 +199,7 @@ func (r *round) ask(ctx context.Context, keep bool) bool {
 		asked++
 		go func() {
 			a, err := r.request(ctx, identity, p.Addr, q)
-			for err != nil && !keep && idle.For(ctx, startMin) { // who has not answered may have an objection
+			for err != nil && !keep && idle.For(ctx, startMin) { // a member that has not answered may object
 				a, err = r.request(ctx, identity, p.Addr, q)
 			}
 			out <- VoterAnswer[startReply]{identity, a, err}
@@ -222,8 +222,7 @@ func (r *round) ask(ctx context.Context, keep bool) bool {
 	return true
 }
 
-// request asks a member where it is known to be. All addresses may have changed at once. Then nobody is where he was, and a greeting has told
-// where he is.
+// request asks a member at its known address. All addresses may have changed at once. Then a greeting has told where the member is now.
 func (r *round) request(ctx context.Context, identity, addr string, q startRequest) (startReply, error) {
 	a, err := rpc.Request[startReply](ctx, r.clients, addr, identity, rpc.KindStart, q)
 	if now := r.contactAddr(identity); err != nil && now != "" && now != addr {
@@ -380,7 +379,7 @@ func (b *Book) confirm(p Peer) error {
 	return b.save()
 }
 
-// told remembers who has said to remember the node's own start, and, with confirmed, that a majority has confirmed it.
+// told notes which members have said that they remember the node's own start. With confirmed it also notes that a majority has confirmed it.
 func (b *Book) told(by map[string]bool, confirmed bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,12 +12,11 @@ import (
 	"github.com/taskrt/taskrt/raftstore/rpc"
 )
 
-// A follower takes one to two HeartbeatTimeouts to believe that its leader is gone, and votes for nobody before. But a
-// process that ends closes its connections, and its address refuses new ones. When a majority of the voters find that
-// their leader refuses them, the one of them with the longest log asks its raft for an election, as if the leader had
-// handed over to it (section 3.10 of the raft thesis): voters then vote although they know a leader. An election is
-// safe at any time. The majority is there so that a node which alone cannot reach the leader does not depose it. A host
-// that vanishes refuses nothing: then raft's time-outs decide, as they do when any of this fails.
+// A follower takes one to two HeartbeatTimeouts to believe that its leader is gone, and votes for nobody before. But a process that ends closes its
+// connections, and its address refuses new ones. When a majority of the voters find that their leader refuses them, the voter among them with the
+// longest log asks its raft for an election, as if the leader had handed over to it (section 3.10 of the raft thesis). Voters then vote although they
+// know a leader. An election is safe at any time. A majority is needed so that a single node that cannot reach the leader does not depose it. A host
+// that vanishes refuses nothing. Then raft's time-outs decide, as they do when any of this fails.
 
 const (
 	probeTime    = 300 * time.Millisecond // a probe of the leader that takes longer counts as no refusal
@@ -152,8 +151,8 @@ func (m *Members) follows(q refusedRequest) bool {
 	return string(leader) == q.Leader && m.raft.CurrentTerm() == q.Term
 }
 
-// witnesses asks the other voters, and counts this node, too. first says that this node is a voter, and that it loses a
-// vote to no other that has lost the leader.
+// witnesses asks the other voters, and counts this node, too. first says that this node is a voter, and that no other voter that has lost the leader
+// would win a vote against it.
 func (m *Members) witnesses(ctx context.Context, q refusedRequest) (voters, refused int, first bool) {
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
