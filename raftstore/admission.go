@@ -7,19 +7,19 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Admission (SPEC H3). Clients may offer more than the log takes. What they add waits in a lane of its own, and not for
-// long. A call that would wait longer than Config.QueueWait is refused at once. A call that has waited for
-// Config.QueueAge is refused before it is proposed. What comes while the log does not move is refused, too. All else
-// (reports of workers, assignments, the leader's clock) goes ahead of this lane, and is never refused because of it.
+// Admission (SPEC H3). Clients may offer more than the log takes. Commands that add something wait in a lane of their own, and not for long. A call
+// that would wait longer than Config.QueueWait is refused at once. A call that has waited for Config.QueueAge is refused before it is proposed. While
+// the log does not move, new calls are refused, too. All else (reports of workers, assignments, the leader's clock) goes ahead of this lane, and is
+// never refused because of it.
 
 type lane int
 
 const (
 	urgentLane lane = iota // commands that keep alive, end, or steer what is there already
-	loadLane               // what clients add: to refuse it is safe, and soon heard of
+	loadLane               // what clients add: a refusal is safe, and the client hears of it soon
 )
 
-// laneOf returns the lane of a call: all of its commands go one way.
+// laneOf returns the lane of a call. All commands of a call take the same lane.
 func laneOf(ps []task.Proposal) lane {
 	for i := range ps {
 		switch c := ps[i].Command.(type) {
@@ -127,8 +127,8 @@ func (b *batcher) admits(c *call) error {
 	return nil
 }
 
-// stalled reports whether nothing that was sent comes back, under mu. How long a call waits does not tell: the rest of
-// a call that takes many groups waits long, however fast the groups come back.
+// stalled reports whether nothing that was sent comes back, under mu. The age of a call does not show this: a call that takes many groups waits long,
+// however fast the groups come back.
 func (b *batcher) stalled() bool {
 	return b.inFlight > 0 && b.now().Sub(b.moved) >= b.queueAge
 }

@@ -14,10 +14,9 @@ import (
 	"github.com/taskrt/taskrt/task/wire"
 )
 
-// Group commit (docs/architecture.md#group-commit). The leader packs what waits into one group, which raft writes at
-// once. While nothing is in flight it sends at once. While something is in flight it sends another group (up to
-// maxInFlight) only when a group worth sending waits. This is best or equal at every load, where a fixed depth
-// fragments the groups.
+// Group commit (docs/architecture.md#group-commit). The leader packs what waits into one group, which raft writes at once. While nothing is in flight
+// it sends at once. While something is in flight it sends another group (up to maxInFlight) only when a group worth sending waits. This is the best
+// or as good as the best at every load. A fixed depth would fragment the groups.
 //
 // A group is one log entry, or several: bbolt rewrites the last leaf of the log with every write, and keeps three or
 // four entries there, however large. Entries of 350 KB are written 4.4 times, those of 64 KiB 1.8 times.
@@ -143,8 +142,8 @@ func (b *batcher) open(term *termState) {
 	b.mu.Unlock()
 }
 
-// close ends term, or any term if it is nil. It refuses further calls. It answers the calls that wait: nothing of them
-// was proposed in this term, except what is in entries already.
+// close ends term, or any term if it is nil. It refuses further calls. It answers the calls that wait. Of these, nothing was proposed in this term
+// except commands that are in entries already.
 func (b *batcher) close(term *termState) {
 	b.mu.Lock()
 	if term != nil && b.term != term {
@@ -279,8 +278,7 @@ func (g *group) add(c *call) {
 	c.next++
 }
 
-// send gives a group to raft. It encodes all of it first, because raft writes together what it finds together in its
-// queue.
+// send gives a group to raft. It encodes the whole group first, because raft writes those entries together that it finds together in its queue.
 func (b *batcher) send(stamp *stamper, g *group) {
 	var data [][]byte
 	var entries []*entry

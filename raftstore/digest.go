@@ -13,12 +13,12 @@ import (
 )
 
 // Comparing digests (SPEC C4). Every second, if anything was applied since the last comparison, the leader asks each member for the digest of its
-// last entry, and looks up its own at that index. If one differs the leader asks all members for the digest at that index: a member that differs
+// last entry, and looks up its own at that index. If one differs, the leader asks all members for the digest at that index. A member that differs
 // from a majority of the voters stops. Digests are running sums, so a difference never goes away.
 
 const (
 	digestEvery  = time.Second
-	digestRounds = 5 // rounds without a majority before all stop: a node that is only slow may still decide it
+	digestRounds = 5 // rounds without a majority before all stop: a node that is only slow may still make a majority
 )
 
 type digestRequest struct {
@@ -117,8 +117,8 @@ func (s *Store) health(ctx context.Context, identity string) (members.Health, er
 	return members.Health{Applied: a.Applied, Stopped: a.Stopped, Level: a.Level, Hold: a.Hold, Slow: a.Slow}, err
 }
 
-// vote collects the digests at index, and stops the members that differ from the majority. It reports whether this node's part is over. With last
-// all members stop if there is no majority.
+// vote collects the digests at index, and stops the members that differ from the majority. It reports whether this node need not compare any more. If
+// last is set and there is no majority, all members stop.
 func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 	own, ok := s.ring.At(index)
 	if !ok {
@@ -182,8 +182,8 @@ func (s *Store) vote(ctx context.Context, index uint64, last bool) bool {
 	return true
 }
 
-// toldDiverged takes the leader's word that this node's state differs from the majority's at d.Index, or (index 0) that nobody knows which state is
-// right. At an index the node believes it only if it holds another digest itself.
+// toldDiverged hears from the leader that this node's state differs from the majority's at d.Index, or (index 0) that nobody knows which state is
+// right. The node believes the first only if its own digest at this index is another one.
 func (s *Store) toldDiverged(d task.Digest) {
 	if d.Index != 0 {
 		own, ok := s.ring.At(d.Index)

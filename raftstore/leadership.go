@@ -29,7 +29,7 @@ type termState struct {
 
 // observeLeader follows raft's idea of who leads.
 func (s *Store) observeLeader(ctx context.Context) {
-	ch := make(chan raft.Observation, 16) // if it is full, an observation that waits in it will do
+	ch := make(chan raft.Observation, 16) // if it is full, the observations that wait in it are enough
 	o := raft.NewObserver(ch, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {
 		case raft.LeaderObservation, raft.RaftState:
@@ -50,8 +50,8 @@ func (s *Store) observeLeader(ctx context.Context) {
 	}
 }
 
-// watchLeadership runs a term's work from each gain of leadership to its loss. Raft blocks on notify, and must never be
-// kept waiting: so watchLeadership reads until raft is down.
+// watchLeadership runs a term's work from each gain of leadership to its loss. Raft blocks on notify and must never wait, so watchLeadership reads
+// until raft is down.
 func (s *Store) watchLeadership(ctx context.Context, notify <-chan bool) {
 	stop := func() {}
 	for closing := ctx.Done(); ; {

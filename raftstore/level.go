@@ -16,8 +16,8 @@ func (s *Store) Level() uint64 { return s.fsm.level.Load() }
 // ErrLevel is wrapped by the answer to a command of a level that the cluster has not come to. Nothing was proposed.
 var ErrLevel = errors.New("raftstore: the cluster's feature level does not know it")
 
-// levelPatience is how long a command waits for its level when every member knows it. A cluster that was founded just now has its level a
-// moment after its leader.
+// levelPatience is how long a command waits for its level when every member knows it. A cluster that was just founded gets its level a moment after
+// it gets its leader.
 const levelPatience = 2 * time.Second
 
 // checkLevel refuses commands that a member may not know.

@@ -119,7 +119,7 @@ func chunk(cmds []task.Command) (wire.Bodies, error) {
 		return tooLarge == 0 && (bytes == size || bytes <= maxGroupBytes)
 	})
 	switch {
-	case err != nil: // found out later, it would take the others in its entry with it
+	case err != nil: // if this were found out later, the other commands of its entry would fail with it
 		return wire.Bodies{}, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	case tooLarge > 0:
 		return wire.Bodies{}, fmt.Errorf("%w: %d bytes", ErrTooLarge, tooLarge)
@@ -206,7 +206,7 @@ func (s *Store) proposeUntil(ctx context.Context, patient bool, bodies wire.Bodi
 	}
 }
 
-// caller says who asks for what is proposed with ctx. Below the level that knows callers it is nobody: then no access token is kept that could
+// caller says who asks for what is proposed with ctx. Below the level that knows callers it names nobody: there are no access tokens yet that could
 // be revoked, and a member of a former build could not read the entry.
 func (s *Store) caller(ctx context.Context) task.Caller {
 	if s.cfg.Caller == nil {

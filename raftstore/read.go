@@ -84,8 +84,8 @@ func (s *Store) readIndex(ctx context.Context) (uint64, error) {
 	}
 }
 
-// readRound asks once: this node itself if it leads, or else the leader. The leader is told this node's term, as of after the readers came: so it
-// need not ask for that (SPEC W4).
+// readRound asks once: this node itself if it leads, or else the leader. The question tells the leader this node's term, taken after the readers
+// came. So the leader need not ask this node for it (SPEC W4).
 func (s *Store) readRound(ctx context.Context) (uint64, error) {
 	leader := s.members.Leader()
 	switch leader.Identity {
@@ -125,8 +125,8 @@ func (s *Store) ownTerm() (termReply, error) {
 	return termReply{s.raft.CurrentTerm()}, nil
 }
 
-// readLocal answers another node's question, if this node leads. If those who wait there and this node are a majority, all is known that would
-// be asked. Otherwise the question joins a round of this node's reads.
+// readLocal answers another node's question, if this node leads. If the two nodes are a majority, everything is known that a round would ask for.
+// Otherwise the question joins a round of this node's reads.
 func (s *Store) readLocal(ctx context.Context, from string, question []byte) (uint64, error) {
 	term := s.leadingTerm()
 	if term == 0 {
@@ -144,10 +144,10 @@ func (s *Store) readLocal(ctx context.Context, from string, question []byte) (ui
 	return s.reads.Join(ctx, s.done)
 }
 
-// verifiedIndex is ReadIndex on the leader (docs/architecture.md#readindex). An entry of this term is applied
-// (leadingTerm). The commit index is taken, and only then a majority of the voters is asked for its term. If none of
-// them has seen a later term than this leader's, no later leader can have been elected before the question, and so none
-// has committed anything. Only that both come after the reader's call matters, not their order (readLocal).
+// verifiedIndex is ReadIndex on the leader (docs/architecture.md#readindex). An entry of this term is applied (leadingTerm). The commit index is
+// taken, and then a majority of the voters is asked for its term. If no voter of it has seen a later term than this leader's, no later leader was
+// elected before the question, so none has committed anything. Index and terms must both be taken after the reader's call. Their order does not
+// matter (readLocal).
 //
 // raft.VerifyLeader would not do: it counts the answer to a heartbeat that was sent before the question. A leader that
 // was stopped (SIGSTOP, a suspended VM) while such an answer waited in its socket confirms itself with the answer, and

@@ -269,7 +269,7 @@ func (s *Store) shut(ctx context.Context) error {
 	var errs []error
 	patience := shutdownPatience
 	if s.failure() != nil {
-		patience = haltPatience // its disk may hang: it has had its chance in halt
+		patience = haltPatience // its disk may hang, and halt has waited for it already
 	}
 	// Nothing here waits for the network: only a disk that hangs can make it last.
 	if !s.raft.Bar(patience) || !waitFor(ctx, patience, s.wg.Wait) {

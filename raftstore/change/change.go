@@ -42,7 +42,7 @@ type Config struct {
 
 	Health   func(ctx context.Context, identity string) (members.Health, error) // asks another member how it is
 	Changed  <-chan struct{}                                                    // the configuration, or what is settled, has changed
-	OneByOne sync.Locker                                                        // who changes the configuration holds it
+	OneByOne sync.Locker                                                        // held while somebody changes the configuration
 	Leader   func() (identity, addr string)                                     // "" if unknown
 	Clients  *rpc.Clients
 }
@@ -76,7 +76,7 @@ func (m *Changes) Bears(ctx context.Context, node string) error {
 
 // TransferRequest asks the leader to hand over.
 type TransferRequest struct {
-	To string `cbor:"1,keyasint,omitempty"` // node ID; "": to whom the leader chooses
+	To string `cbor:"1,keyasint,omitempty"` // node ID; "": the leader chooses
 }
 
 // The errors of Transfer. The first two are the store's, too.

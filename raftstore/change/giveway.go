@@ -15,9 +15,8 @@ const (
 	handTime = time.Second            // for the handing over; raft itself may wait for the disk
 )
 
-// GiveWay hands leadership over while the disk of this node is slow, if there is a voter whose disk is not (SPEC C10). It
-// looks when slow tells it to, until ctx ends. Where all disks are slow this node leads on: a slow leader is better than
-// none.
+// GiveWay hands leadership over while the disk of this node is slow, if there is a voter whose disk is not slow (SPEC C10). It looks when slow tells
+// it to, until ctx ends. If all disks are slow, this node leads on: a slow leader is better than none.
 func (m *Changes) GiveWay(ctx context.Context, slow <-chan struct{}) {
 	for {
 		select {

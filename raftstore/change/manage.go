@@ -28,14 +28,14 @@ const (
 	promoteLag   = 256                    // so many entries behind still counts as caught up
 	promoteAfter = 3                      // so many checks in a row must succeed
 	manageEvery  = 5 * time.Second        // looks at those who do not vote
-	forgetAfter  = time.Hour              // who does not vote and does not answer for so long is forgotten
+	forgetAfter  = time.Hour              // a node that neither votes nor answers for so long is forgotten
 )
 
 // manager makes the configuration what is settled, on the leader.
 type manager struct {
 	*Changes
 	good   map[string]int       // checks in a row at which a newcomer had caught up, by identity
-	silent map[string]time.Time // since when who does not vote has not answered, by identity
+	silent map[string]time.Time // since when a node without a vote has not answered, by identity
 }
 
 // Manage promotes newcomers that may vote and have caught up, demotes and removes who was demoted and removed, and forgets those who do not
@@ -67,7 +67,7 @@ func (m *Changes) Manage(ctx context.Context) {
 	}
 }
 
-// look changes what is to be changed of a server. again says that it must be looked at again soon.
+// look makes the change that a server needs. again says that look must be called for it again soon.
 func (g *manager) look(ctx context.Context, srv raft.Server) (again bool, err error) {
 	x, known := g.c.Rules.Member(string(srv.ID))
 	votes := srv.Suffrage == raft.Voter
@@ -150,7 +150,7 @@ func (g *manager) nonvoter(ctx context.Context, srv raft.Server, may bool) (agai
 	return false, nil
 }
 
-// alone says why one more voter would make the majority depend on it alone: some of those who vote are away. It returns "" if none is.
+// alone says why the majority would depend on one more voter alone: some voters are away. It returns "" if no voter is away.
 func (m *Changes) alone(ctx context.Context) string {
 	voters, away := m.poll(ctx, "")
 	if majority := (voters+1)/2 + 1; len(away) == 0 || voters-len(away) >= majority {
@@ -177,7 +177,7 @@ type MajorityError struct{ Why string }
 // Error implements error.
 func (e *MajorityError) Error() string { return e.Why }
 
-// poll asks the voters but one how they are. It returns how many there are, and the IDs of those who do not answer, sorted.
+// poll asks all voters but one how they are. It returns how many these are, this node included, and the IDs of those that do not answer, sorted.
 func (m *Changes) poll(ctx context.Context, without string) (voters int, away []string) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup

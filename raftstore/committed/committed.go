@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Entry names an entry of a log. Two entries with the same place and term are one entry in all logs of a cluster, and so
-// is all that precedes them (log matching). The sum tells the logs of two clusters apart.
+// Entry names an entry of a log. In all logs of a cluster, entries with the same place and term are the same entry, and so is everything before them
+// (log matching). The sum tells the logs of two clusters apart.
 type Entry struct {
 	Index, Term uint64
 	Sum         [sha256.Size]byte // of what the entry says
@@ -41,9 +41,9 @@ const (
 // pause is how long a File waits between two writes.
 const pause = 200 * time.Millisecond
 
-// Read returns the entry up to which the log in dir is known to be committed. A file that is not there, or that a crash
-// has torn, gives no entry. Whether the log in dir has the entry is left to the caller: a log that has it has all of
-// what was committed up to it, and a log that lacks it belongs to another time.
+// Read returns the entry up to which the log in dir is known to be committed. A file that is not there, or that a crash has torn, gives no entry. The
+// caller must look whether the log in dir has the entry. A log that has it has everything that was committed up to it. A log that lacks it is of
+// another time.
 func Read(dir string) (e Entry, ok bool) {
 	b, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil || len(b) != size || string(b[:len(magic)]) != magic {
@@ -68,8 +68,8 @@ func encode(e Entry) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-// File writes the bound of a running node, five times a second at most. It never syncs: what a crash takes away makes
-// the next start slower, and nothing else. So whoever calls Note never waits for the disk.
+// File writes the bound of a running node, five times a second at most. It never syncs: if a crash takes the last write away, the next start is
+// slower, and nothing else happens. So Note never waits for the disk.
 type File struct {
 	path string
 	log  *slog.Logger

@@ -56,7 +56,7 @@ func copied(dir string) error {
 func Check(dir string) error {
 	lock, err := os.Open(filepath.Join(dir, logstore.LockFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(record(dir)); err == nil { // whoever copied it has left the lock out
+		if _, err := os.Stat(record(dir)); err == nil { // the copy was made without the lock
 			return copied(dir)
 		}
 		return nil // no node has started here

@@ -59,8 +59,7 @@ type Options struct {
 	SegmentBytes int
 	Lock         *os.File     // from Lock, and closed with the store; nil: Open takes it
 	Logger       hclog.Logger // nil: nothing is logged
-	// OnError is told of errors that no call returns: WAL begins its next file while the log goes on. nil: the next
-	// write returns the error.
+	// OnError is told of errors that no call returns, because WAL begins its next file while the log goes on. nil: the next write returns the error.
 	OnError func(error)
 }
 
@@ -85,9 +84,8 @@ const (
 	newWAL   = "wal.new"
 )
 
-// pointer stands in the place of raft.db when the log is in wal/. Its rename to that place makes the directory one of
-// WAL, at once and for good. Versions that know only raft.db refuse it, where they would otherwise start with an empty
-// log.
+// pointer stands in the place of raft.db when the log is in wal/. Its rename to this place makes the directory one of format WAL, at once and for
+// good. Versions that know only raft.db refuse it. Without it they would start with an empty log.
 const pointer = "taskrt: the log of this node is in the directory wal\n"
 
 // Find returns the format of the log in dir, or "" if there is no log yet.
@@ -234,8 +232,8 @@ func openAt(dir string, kind Kind, boltName, walName string, o *Options) (Store,
 	return openWAL(filepath.Join(dir, walName), o)
 }
 
-// removeOldWAL removes WAL's files that a migration has left: one to bolt, or one to WAL that did not get far enough.
-// No migration leaves an empty bolt log beside such files.
+// removeOldWAL removes WAL's files that a migration has left: a migration to bolt, or a migration to WAL that did not get far enough. No migration
+// leaves an empty bolt log beside such files.
 func removeOldWAL(dir string, s Store) error {
 	old := filepath.Join(dir, walDir)
 	if _, err := os.Stat(old); errors.Is(err, fs.ErrNotExist) {
@@ -289,9 +287,9 @@ func Lock(dir string) (*os.File, error) {
 	}
 }
 
-// syncTree syncs a file, or a directory with its files, and its entry in the parent. A process that is killed before
-// its sync leaves what it wrote to the kernel. The next process finds it, and must not build on it before it is on the
-// disk: it would say that it has the entries, or remove what they replace.
+// syncTree syncs a file, or a directory with its files, and its entry in the parent. A process that is killed before its sync leaves what it wrote to
+// the kernel. The next process finds this, and must not build on it before it is on the disk. Otherwise it would say that it has the entries, or
+// remove what they replace.
 func syncTree(path string) error {
 	err := filepath.WalkDir(path, func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {

@@ -24,11 +24,10 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// clearTorn writes zeros over an append at the end of the file that a power failure has torn. raft-wal v0.4.2 only
-// notes that such an append is not there, and stumbles over what remains of it. If the append would have filled the
-// file, the file takes no more ("segment is sealed"), and its index is believed, whether it is whole or not. And a
-// later, shorter append leaves the rest of the torn one behind itself. From that rest the library concludes that the
-// shorter append had been acknowledged, and takes it for whole if the power fails again in the middle of it.
+// clearTorn writes zeros over an append at the end of the file that a power failure has torn. raft-wal v0.4.2 only notes that such an append is not
+// there, and fails later on its remains. If the append would have filled the file, the file takes no more ("segment is sealed"), and the library
+// believes its index, whether it is whole or not. A later, shorter append leaves a rest of the torn append behind itself. If the power fails again in
+// the middle of the shorter append, the library concludes from this rest that it had been acknowledged, and takes it for whole.
 func clearTorn(path string) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

@@ -70,10 +70,10 @@ func (s *segments) Create(info types.SegmentInfo) (types.SegmentWriter, error) {
 	return w, err
 }
 
-// rotatedMeta is the library's meta store with two repairs, which are made before the library looks. First, an append
-// that a power failure has torn is cleared (clearTorn). Second, a process may die after the append that filled a file
-// and before the next file was begun. It leaves a last file that takes no appends: raft-wal v0.4.2 opens it and refuses
-// every append from there on ("segment is sealed"). So Load writes down what the library had been about to write.
+// rotatedMeta is the library's meta store with two repairs, which are made before the library looks. First, an append that a power failure has torn
+// is cleared (clearTorn). Second, a process may die after the append that filled a file and before the next file was begun. It leaves a last file
+// that takes no appends: raft-wal v0.4.2 opens it and then refuses every append ("segment is sealed"). So Load writes what the library had been about
+// to write.
 type rotatedMeta struct {
 	types.MetaStore
 	files types.SegmentFiler

@@ -41,7 +41,7 @@ type State struct {
 	Machine     *task.Machine // after the last entry
 }
 
-// Open opens the directory of a node that there is. It fails if a process has it.
+// Open opens the directory of an existing node. It fails if a process has it.
 func Open(path string) (*Dir, error) {
 	kind, err := logstore.Find(path)
 	if err == nil && kind == "" {
@@ -53,7 +53,7 @@ func Open(path string) (*Dir, error) {
 	return open(path, kind)
 }
 
-// Create makes the directory of a node that there was not.
+// Create makes the directory of a new node.
 func Create(path string, kind logstore.Kind) (*Dir, error) {
 	if found, err := logstore.Find(path); err != nil || found != "" {
 		return nil, errors.Join(fmt.Errorf("%s has a node already: restore into an empty directory", path), err)
@@ -185,7 +185,7 @@ type Plan struct {
 // NewID draws the ID of a cluster.
 func NewID() string { return members.Draw() }
 
-// Found makes the directory that of the first and only node of another cluster, which begins with the state. The state is used up.
+// Found turns the directory into that of the first and only node of another cluster, which begins with the state. The state is used up.
 func (d *Dir) Found(s *State, p Plan) error {
 	term, err := d.log.GetUint64(currentTerm)
 	if err != nil && err.Error() != "not found" {

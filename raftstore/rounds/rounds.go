@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// ErrEnded is the answer to those who wait when nobody asks any more.
+// ErrEnded is the answer to callers that wait when no more rounds are asked.
 var ErrEnded = errors.New("raftstore: no more rounds")
 
-// Rounds are asked one after the other. All who come while one is under way share the next.
+// Rounds are asked one after the other. All callers that come while a round is under way share the next one.
 type Rounds struct {
 	mu      sync.Mutex
 	waiting []chan answer

@@ -11,7 +11,7 @@ package rpc
 const (
 	kindGreet     byte = 0  // a greeting; not answered
 	KindPropose   byte = 1  // body: wire.EncodeProposals; answer: wire.EncodeResults
-	KindReadIndex byte = 2  // no body; answer: an index
+	KindReadIndex byte = 2  // body: the term that the asking node has seen; of a former build: empty; answer: an index
 	KindDigest    byte = 3  // how a node is, and the digest of its state
 	KindDiverged  byte = 4  // task.Digest of the majority; no answer body
 	KindHello     byte = 5  // greeting of a member, or of a node that wants to be one

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Rate limits the rate at which snapshots are written. Without a limit a snapshot of 122 MB pushed the latency of
-// proposals from 2 to 80 ms (docs/architecture.md#snapshots). While the store closes there is nothing to protect, and
-// no limit.
+// Rate limits the rate at which snapshots are written. Without a limit a snapshot of 122 MB pushed the latency of proposals from 2 to 80 ms
+// (docs/architecture.md#snapshots). While the store closes there is nothing to protect, so there is no limit.
 type Rate struct {
 	PerSecond int64           // bytes
 	Hurry     <-chan struct{} // if closed: write as fast as the disk can
