@@ -8,8 +8,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// acceptors is the loop as links of accepts reach it (SPEC J2). Who waits stands in the table, which only the loop
-// touches.
+// acceptors is the way by which links of accepts reach the loop (SPEC J2). The table says which accepts wait. Only the loop touches the table.
 type acceptors struct {
 	loop  *loop
 	table *accept.Table
@@ -72,8 +71,8 @@ func (a *acceptors) landed(assigns []task.Assign, rs []task.Result, err error) {
 	}
 }
 
-// giveBack gives back leases whose acceptor is gone; that counts neither as an attempt nor as a failure (SPEC J2). If
-// this leader cannot, the node that abandoned the call tells the next leader.
+// giveBack gives back leases whose acceptor is gone. A lease that is given back counts neither as an attempt nor as a failure (SPEC J2). If this
+// leader cannot do it, the node that abandoned the call tells the next leader.
 func (a *acceptors) giveBack(b accept.Back) {
 	cmds := make([]task.Command, len(b.Tasks))
 	for i, t := range b.Tasks {
@@ -92,8 +91,8 @@ func (a *acceptors) giveBack(b accept.Back) {
 	})
 }
 
-// handleAccepts serves the link of a node that accepts came to. A node that does not lead ends the link at once: the
-// other node then looks for the leader again.
+// handleAccepts serves the link of a node to which accepts have come. A node that does not lead ends the link at once: the other node then looks for
+// the leader again.
 func (h *Hub) handleAccepts(nc net.Conn) {
 	defer nc.Close()
 	if t := h.current(); t != nil {

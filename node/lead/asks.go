@@ -38,8 +38,8 @@ func (p *askPump) add(q stream.Ask) {
 	}
 }
 
-// run answers until no question is left. Each answer leaves before the next is made: for a worker that reads slowly one
-// answer is kept here, not thousands.
+// run answers until no question is left. Each answer leaves before the next is made. So for a worker that reads slowly, one answer is kept here, not
+// thousands.
 func (p *askPump) run() {
 	sent := error(nil)
 	for q, ok := p.next(sent); ok; q, ok = p.next(sent) {
@@ -122,7 +122,7 @@ func (w *workerStream) partitions(q *stream.Ask) ([]byte, abi.Errno) {
 	return partitionsOf(tasks, next), 0
 }
 
-// maxPage is the size of the partitions of a page: it leaves room in a response for what stands around them.
+// maxPage bounds the partitions of a page. It leaves room in a response for the rest of the page.
 const maxPage = abi.MaxResponse - 64
 
 // partitionsOf writes a page with as many of the tasks as fit into a response. next is where to go on after all of

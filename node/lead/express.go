@@ -6,15 +6,14 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// express assigns tasks in the very log entry that creates them (SPEC T1), so that a worker may start after one commit
-// instead of two. It offers only what the loop has found free when nothing waited for it. When the entry is applied the
-// machine checks that still nothing waits (task.Assign.Fresh). A task whose assignment is refused is due, and planned
-// as ever.
+// express assigns tasks in the very log entry that creates them (SPEC T1), so that a worker may start after one commit instead of two. It offers only
+// slots that the loop has found free when no task waited for them. When the entry is applied, the machine checks that still no task waits
+// (task.Assign.Fresh). A task whose assignment is refused is due, and is planned as usual.
 //
-// The loop closes the offers before it plans, and counts what is still flying as given: no slot is given out twice.
+// The loop closes the offers before it plans, and counts assignments that are still flying as given. So no slot is given out twice.
 type express struct {
 	store Store
-	wake  chan struct{} // capacity 1; written when assignments have landed: what was counted for them may be free
+	wake  chan struct{} // capacity 1; written when assignments have landed: slots that were counted for them may be free
 
 	mu       sync.Mutex
 	offers   []offer

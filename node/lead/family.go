@@ -12,9 +12,9 @@ import (
 // proposal.
 const familyRounds = 10
 
-// proposeFamily ends a run that succeeded with children: its finish and their submits are one transaction. If the
-// transaction is refused, the finish alone asks whether the run is over already, perhaps by this very report whose
-// answer was lost. If it is over, its end is the answer, whatever has become of the children's behaviors since.
+// proposeFamily ends a run that succeeded with children: its finish and their submits are one transaction. If the transaction is refused, the finish
+// alone asks whether the run is over already, perhaps by this very report whose answer was lost. If it is over, the answer says how it ended,
+// whatever has become of the children's behaviors since.
 func (p *reportPump) proposeFamily(r *stream.Report) stream.Ack {
 	ack := stream.Ack{ID: r.ID}
 	if r.Finish == nil || r.Finish.Error != nil || !sound(*r) || !fewChildren(r.Children) {

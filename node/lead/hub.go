@@ -217,7 +217,7 @@ func (h *Hub) handle(nc net.Conn) {
 	}
 }
 
-// mayWork reports whether the other end of a stream may be the worker that it says it is: of a node its own, or one without a node.
+// mayWork reports whether the other end of a stream may be the worker that it says it is. It may be its own node's, or have no node.
 func mayWork(nc net.Conn, f *stream.Frame) bool {
 	if f.Crash != nil {
 		return mux.MayBe(nc, mux.Node, f.Crash.Worker) || mux.MayBe(nc, mux.Worker, f.Crash.Worker)

@@ -19,7 +19,7 @@ type loop struct {
 	express   *express
 	shares    task.Shares
 
-	dirty    bool // something has changed, and a task may be assignable because of it
+	dirty    bool // something has changed that may make a task assignable
 	planning bool // a proposal of assignments is under way: the next plan starts from its result
 	ticking  bool // a Tick is under way
 	timer    *time.Timer
@@ -27,13 +27,13 @@ type loop struct {
 	pauseTil time.Duration // monotonic time before which no Tick is proposed
 	stillTil time.Duration // the process stood still: before this monotonic time no Tick may expire sessions
 	held     bool          // the Tick that is due has been held back once
-	waits    task.Time     // NextTick's wall time when last asked: once the machine's clock has reached it, tasks may be due
+	waits    task.Time     // the wall time that NextTick named last: once the machine's clock has reached it, tasks may be due
 }
 
 const (
 	maxAssign  = 1024                   // tasks assigned in one proposal
 	eventsAt   = 4096                   // after so many entries the loop takes in no more events before it pushes and plans
-	retryPause = 100 * time.Millisecond // before what failed, or had no effect, is done again
+	retryPause = 100 * time.Millisecond // before something that failed, or had no effect, is done again
 	// stall is how late a timer may fire before the loop suspects that the process stood still. For as long as holdTick
 	// it then reads the streams before a Tick may expire sessions: renewals may have waited in socket buffers all the
 	// time.

@@ -7,10 +7,10 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// maxMaking bounds of how many modules at a time it is known how far a worker is. Of the others it is said that the worker does not say.
+// maxMaking bounds for how many modules a worker's progress is known at a time. For the others it counts as unknown.
 const maxMaking = 4096
 
-// Preparation is how far a worker is with a module that it has not ready (SPEC Q4).
+// Preparation is how far a worker is with a module that is not ready (SPEC Q4).
 type Preparation struct {
 	Worker string
 	Since  time.Time // when the step began, by this node's clock
@@ -23,7 +23,7 @@ type preparation struct {
 	stream.Unready
 }
 
-// note takes in what the worker says of modules that it has not ready.
+// note takes in what the worker says about modules that are not ready.
 func (w *workerStream) note(us []stream.Unready) {
 	now := w.term.hub.cfg.Clock.Wall()
 	for _, u := range us {

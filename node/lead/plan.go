@@ -47,7 +47,7 @@ func (l *loop) plan() {
 			}
 		}
 		if given == 0 {
-			// Refused or failed as a whole. Its cause will be an event: but do not depend on the event, nor spin.
+			// The proposal was refused or has failed as a whole. An event will follow its cause, but do not depend on the event, and do not spin.
 			idle.For(l.term.ctx, retryPause)
 		}
 		if err != nil && l.term.ctx.Err() == nil {
@@ -60,8 +60,7 @@ func (l *loop) plan() {
 	})
 }
 
-// free lists the workers that can take tasks. They are connected, and assignments under way do not use up their
-// credits.
+// free lists the workers that can take tasks: those that are connected and have credits left beside the assignments under way.
 func (l *loop) free(m *task.Machine, flying map[uint64]flight) []task.Free {
 	var free []task.Free
 	for id, w := range l.streams {
@@ -77,7 +76,7 @@ func (l *loop) free(m *task.Machine, flying map[uint64]flight) []task.Free {
 	return free
 }
 
-// takes returns the session of a worker that takes new tasks; nil: why it takes none.
+// takes returns the session of a worker that takes new tasks; or nil, and why it takes none.
 func (l *loop) takes(m *task.Machine, id uint64, w *workerStream) (*task.Session, Fit) {
 	s := m.Session(id)
 	switch {

@@ -108,7 +108,7 @@ func (l *loop) push(w *workerStream, ts []*task.Task) {
 		}
 	}
 	l.sendAssign(w, fresh)
-	l.dirty = l.dirty || len(fresh) > 0 && w.credits.Ahead > 0 // until now free let it take nothing ahead
+	l.dirty = l.dirty || len(fresh) > 0 && w.credits.Ahead > 0 // until now, free let the worker take nothing ahead
 }
 
 // pushAgain sends assignments that the worker has received and does not hold any longer.
@@ -129,7 +129,7 @@ func (l *loop) sendAssign(w *workerStream, ts []*task.Task) {
 		for _, t := range ts {
 			v := m.Version(t.Namespace, t.Behavior, t.Version) // also of a deleted behavior: what runs goes on (SPEC B8)
 			if v == nil && m.Task(t.Key()) == nil {
-				continue // the task has been removed since, and its behavior, which was deleted before, went with it
+				continue // the task has been removed since, and was the last of a deleted behavior, which went with it
 			}
 			if v == nil {
 				w.log.Error("a leased task has no version to run", "task", t.ID, "version", t.Version)
@@ -189,8 +189,7 @@ func (l *loop) prepareAll() {
 	}
 }
 
-// resync starts over after events were missed. Streams of sessions that are gone end; the other workers are told
-// everything again.
+// resync starts over after events were missed. Streams of sessions that are gone end. The other workers are told everything again.
 func (l *loop) resync() {
 	l.dirty = true
 	l.express.forget()

@@ -160,7 +160,7 @@ func (p *reportPump) propose(batch []stream.Report) []stream.Ack {
 	return acks
 }
 
-// shed clears in reports what the cluster's feature level does not know yet: the build of a worker may know it before all members do (SPEC C9, U1).
+// shed clears the fields of reports that the cluster's feature level does not know yet. A worker's build may know them before all members do (SPEC C9, U1).
 func (t *term) shed(batch []stream.Report) {
 	var pages []*int64
 	for i := range batch {
@@ -208,8 +208,8 @@ func command(r stream.Report) task.Command {
 	return nil
 }
 
-// sound reports whether all payloads of a report are what they say they are. A worker that is not ours may send one
-// that is not. It would make unreadable every answer of the API that shows it.
+// sound reports whether all payloads of a report are what they say they are. A worker that is not ours may send a wrong payload. Every answer of the
+// API that shows it would be unreadable.
 func sound(r stream.Report) bool {
 	ok := true
 	check := func(ps ...*task.Payload) {

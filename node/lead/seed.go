@@ -8,10 +8,10 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// seedPause is how long a leader waits before it tries again to set up what is built in.
+// seedPause is how long a leader waits before it tries again to set up built-in behaviors.
 const seedPause = time.Second
 
-// seed sets up what is built in, as this node is configured, once per term. Usually there is nothing to do.
+// seed sets up the built-in behaviors, as this node is configured, once per term. Usually there is nothing to do.
 func (t *term) seed() {
 	t.seedOne("maintenance", func(m *task.Machine) ([]task.Command, error) { return maintain.Seeds(m, t.hub.cfg.Maintenance, false) })
 	if t.hub.cfg.Backups != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// sessionQueue proposes, in one order, everything that opens, keeps or ends sessions, and the Ticks that let sessions
-// expire. A Tick is proposed after all renewals that were received before it, so that an expiry never overtakes a
-// renewal (SPEC L4). One proposal is in flight at a time; what arrives meanwhile goes with the next.
+// sessionQueue proposes, in one order, everything that opens, keeps or ends sessions, and the Ticks that let sessions expire. A Tick is proposed
+// after all renewals that were received before it, so that an expiry never overtakes a renewal (SPEC L4). One proposal is in flight at a time.
+// Commands that arrive meanwhile go with the next.
 type sessionQueue struct {
 	propose func(context.Context, ...task.Command) ([]task.Result, error)
 	wake    chan struct{}
@@ -69,7 +69,7 @@ func (q *sessionQueue) signal() {
 	}
 }
 
-// overloadPause is how long the hub waits before it proposes again what the leader's queue had no room for.
+// overloadPause is how long the hub waits before it proposes again commands for which the leader's queue had no room.
 const overloadPause = 20 * time.Millisecond
 
 // run proposes until ctx ends.

@@ -10,9 +10,9 @@ import (
 
 // speaker is who speaks on a stream: one session of one worker. It speaks for its own attempts only (SPEC A2).
 //
-// Tokens are numbers in a row, so a token proves nothing. The state knows whose each lease is. A token is given once,
-// and an assignment reaches its worker after this leader has applied it. So what the state says of a token never becomes
-// wrong while the report is on its way to the log, but for a token that nobody has been given yet.
+// Tokens are numbers in a row, so a token proves nothing. The state knows whose each lease is. A token is given once, and an assignment reaches its
+// worker after this leader has applied it. So the state's answer about a token stays right while the report is on its way to the log. The only
+// exception is a token that nobody has been given yet.
 type speaker struct {
 	session uint64
 	worker  string
@@ -32,9 +32,9 @@ func (s speaker) mayReport(store Store, reports []stream.Report) (breach error) 
 	return breach
 }
 
-// mayLog returns the logs that a session may write, or why it may not write some of them. It may write for the leases
-// that it holds, and for attempts of the same worker that have ended. Logs of attempts that no record names are dropped:
-// the state does not know any longer whose they were.
+// mayLog returns the logs that a session may write, or why it may not write some of them. It may write for the leases that it holds, and for attempts
+// of the same worker that have ended. Logs of attempts that no record names are dropped, because the state does not know any longer whose attempts
+// these were.
 func (s speaker) mayLog(store Store, ls []stream.Log) (own []stream.Log, breach error) {
 	own = make([]stream.Log, 0, len(ls))
 	store.Local(func(m *task.Machine) {

@@ -8,28 +8,28 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Fit says how it stands between a connected worker and a waiting task (SPEC Q4).
+// Fit says whether a connected worker can take a waiting task, and why not (SPEC Q4).
 type Fit uint8
 
-// The fits, the first that holds. A worker that Fits has a free slot for the task.
+// The values of Fit. The first that holds counts. A worker that Fits has a free slot for the task.
 const (
 	Fits     Fit = iota
 	Leaving      // its session ends
 	Drained      // its node is drained (SPEC L10)
 	Unsuited     // it does not run such tasks: a suspect runs alone (SPEC L5), a cleanup in one session (SPEC O3)
-	Unready      // it has not the module ready (SPEC B3)
-	Full         // it has no slot free
+	Unready      // its module is not ready (SPEC B3)
+	Full         // it has no free slot
 )
 
 // Stand is what the leader's loop knows of a waiting task at one moment (SPEC Q4).
 type Stand struct {
-	Workers   map[Fit][]string // those that are connected, by name, sorted
-	Preparing []Preparation    // of the workers that are Unready, those that have said how far they are, sorted by name
+	Workers   map[Fit][]string // connected workers by name, sorted
+	Preparing []Preparation    // of the workers that are Unready and have said how far they are, sorted by name
 	Acceptors int              // accepts that wait for tasks of its behavior
 	Next      bool             // the next plan gives it away
 }
 
-// Look shows the machine, and how it stands with a task in the leader's loop. False: this node does not lead.
+// Look shows the machine, and what the leader's loop knows of a task. It returns false if this node does not lead.
 func (h *Hub) Look(k task.Key, show func(*task.Machine, *Stand)) bool {
 	t := h.current()
 	return t != nil && t.loop.do(func() {
@@ -37,7 +37,7 @@ func (h *Hub) Look(k task.Key, show func(*task.Machine, *Stand)) bool {
 	})
 }
 
-// stand asks what a plan asks, of one task and of all workers, and makes a plan that nobody carries out.
+// stand asks about one task and all workers what a plan asks. It also makes a plan that nobody carries out.
 func (l *loop) stand(m *task.Machine, k task.Key) *Stand {
 	s := &Stand{Workers: map[Fit][]string{}}
 	t, runs, _, _ := task.Waiting(m, k, 0)
@@ -63,7 +63,7 @@ func (l *loop) stand(m *task.Machine, k task.Key) *Stand {
 	return s
 }
 
-// fit says how it stands between a worker and a task that runs a version; nil: there is no version.
+// fit returns the Fit of a worker and a task that would run the version runs; nil: there is no version.
 func (l *loop) fit(m *task.Machine, t *task.Task, runs *task.Version, id uint64, w *workerStream, flying map[uint64]flight) (Fit, string) {
 	s, no := l.takes(m, id, w)
 	if no != Fits {

@@ -7,9 +7,9 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// tellSuspects tells workers what they need to know of suspects, which run alone (SPEC L5). A worker that can start
-// processes for them is told when suspects begin or cease to wait. Such a process, once it is there, is told which
-// modules to make ready. All of it costs nothing while there are no suspects.
+// tellSuspects tells workers what they need to know of suspects, which run alone (SPEC L5). A worker that can start processes for them is told when
+// suspects begin or cease to wait. Once such a process is there, it is told which modules to make ready. While there are no suspects, this costs
+// nothing.
 func (l *loop) tellSuspects(m *task.Machine) {
 	all := m.SuspectModules()
 	for id, w := range l.streams {
@@ -34,7 +34,7 @@ func (l *loop) tellSuspects(m *task.Machine) {
 	}
 }
 
-// prepareSuspects tells a worker that is alone which modules it may have to run. No other module is worth its time.
+// prepareSuspects tells a worker that is alone which modules it may have to run. It need not spend time on other modules.
 func (l *loop) prepareSuspects(m *task.Machine, w *workerStream) {
 	var mods []stream.Module
 	for _, digest := range w.suspects {

@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// schedule sets the timer for the next Tick. What the leader would stamp now says how far ahead a wall time and a lease
-// time lie (SPEC C3); the timer runs on the monotonic clock.
+// schedule sets the timer for the next Tick. The stamps that the leader would give now tell how far ahead a wall time and a lease time lie (SPEC C3).
+// The timer runs on the monotonic clock.
 func (l *loop) schedule() {
 	mono := l.term.hub.cfg.Clock.Mono()
 	if late := mono - l.due; l.due != 0 && late > stall {
@@ -34,8 +34,8 @@ func (l *loop) schedule() {
 	l.set(max(mono+wait, l.pauseTil))
 }
 
-// nextTick asks the machine for its next Tick. Any entry moves the machine's clock, a renewal, too. Tasks may become
-// due by an entry that tells of nothing else; nextTick finds out that there are such tasks.
+// nextTick asks the machine for its next Tick. Any entry moves the machine's clock, even a renewal. So tasks may become due by an entry that has no
+// event for it. nextTick notices such tasks.
 func (l *loop) nextTick() (wall task.Time, lease task.LeaseTime) {
 	l.term.hub.cfg.Store.Local(func(m *task.Machine) {
 		wall, lease = m.NextTick()

@@ -7,7 +7,7 @@ import (
 // maxWallParts bounds what a Hello may say of a wall.
 const maxWallParts = 16
 
-// boundedWall returns the wall that a Hello tells of, if what it says can be shown.
+// boundedWall returns the wall of a Hello, if it can be shown.
 func boundedWall(w *stream.Wall) *stream.Wall {
 	if w == nil || len(w.InForce) > maxWallParts || len(w.Missing) > maxWallParts {
 		return nil

@@ -27,7 +27,7 @@ type workerStream struct {
 	ready   map[string]bool        // digests of modules that the worker has compiled
 	making  map[string]preparation // how far it is with modules that are not ready, by digest
 	short   map[stream.Behavior]bool
-	long    []uint64 // numbers of assignments since the credits whose behaviors are not short
+	long    []uint64 // numbers of those assignments since the last credits whose behaviors are not short
 	leaving bool     // it said Bye: it wishes its session to end
 
 	alone, isolates bool     // as its session says (SPEC L5)
@@ -162,7 +162,7 @@ func (w *workerStream) answerRenewal(r *stream.Renew) {
 			current[t.Lease.Token] = true
 			switch {
 			case !held[t.Lease.Token] && t.Lease.Seq <= r.Acked:
-				lost = append(lost, t) // it was received and is not held: L2 "pushed again"
+				lost = append(lost, t) // it was received and is not held any longer: it is pushed again (L2)
 			case held[t.Lease.Token] && t.CancelCode != "":
 				answer.Cancel = append(answer.Cancel, t.Lease.Token)
 			}
@@ -180,8 +180,7 @@ func (w *workerStream) answerRenewal(r *stream.Renew) {
 	}
 }
 
-// bye ends the session as the worker wishes, after its reports, so that nothing which it has done is run again (SPEC
-// R3).
+// bye ends the session as the worker wishes. It does so after the worker's reports, so that no work that is done runs again (SPEC R3).
 func (w *workerStream) bye() error {
 	t := w.term
 	w.reports.wait()
