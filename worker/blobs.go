@@ -43,8 +43,7 @@ const (
 // openTries is how often the worker looks for a blob that is an input, before it gives the assignment back.
 const openTries = 3
 
-// retried calls f until it succeeds, has been called times times, or ctx ends. The error is the last one that was not the end of
-// ctx itself.
+// retried calls f until it succeeds, or ctx ends, but not more often than times. It returns the last error that was not the end of ctx itself.
 func retried[T any](ctx context.Context, times int, f func() (T, error)) (v T, err error) {
 	for pause := firstBlobPause; ; pause = min(2*pause, lastBlobPause) {
 		var last error

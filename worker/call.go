@@ -49,7 +49,7 @@ func (h host) blobRead(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	data, err := q.ReadBlob(b, b.Size())
 	if err != nil {
-		h.files.drop(q.Digest) // opened anew, it may be had from another node
+		h.files.drop(q.Digest) // when it is opened anew, another node may have it
 	}
 	return data, err
 }

@@ -100,8 +100,8 @@ func (d *dir) close() { d.lock.Close() }
 // secretBytes is the length of a secret.
 const secretBytes = 32
 
-// ownSecret reads the secret. If the directory is a copy of the one for which the secret was drawn, it draws another one: where the lock of the
-// original is held, nobody here knows (SPEC L6). The former session of this worker then ends with its TTL.
+// ownSecret reads the secret. If the directory is a copy of the one for which the secret was drawn, it draws another secret, because nobody here
+// knows whether the lock of the original is held (SPEC L6). Then the former session of this worker ends with its TTL.
 func ownSecret(path string, lock *os.File) ([]byte, error) {
 	record := filepath.Join(path, "secret.of")
 	bond, err := birth.Look(record, lock)

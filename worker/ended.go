@@ -44,9 +44,9 @@ type Ended struct {
 	Namespace, Behavior string
 	Token               uint64 // of its lease
 	End                 End
-	// Trace is what the task keeps of its trace (SPEC U2), of which package task/tracing tells the parts; "": it has none.
+	// Trace is what the task keeps of its trace (SPEC U2). Package task/tracing reads its parts. "": there is none.
 	Trace string
-	// Spans is what it did, if Config.Traces and its trace want to know.
+	// Spans is what it did, if Config.Traces is set and its trace is sampled.
 	Spans *spans.Attempt
 	// The fields up to Reused are about the guest code; all are 0 if none ran. See runtime.Outcome.
 	Ran              bool

@@ -13,8 +13,8 @@ const (
 	tickPercent    = 5  // how often the clock is looked at: a stop is noticed by 75 %, and 10 % remain for guests to die
 )
 
-// lateGrace is the least time that guests get to die when the margin had already passed before the worker noticed it: the process
-// was suspended, and only the time from now on can be kept short.
+// lateGrace is the least time that guests get to die if the worker notices only after the margin, because the process was suspended. Only the time
+// from now on can be kept short.
 const lateGrace = time.Second
 
 // fence says until when the session's guests may execute. It reads CLOCK_BOOTTIME, which goes on while the machine is
@@ -65,7 +65,7 @@ func (f *fence) extend(sent time.Duration) bool {
 	return true
 }
 
-// strike ends the session's right to execute before its time is over: the session is known to have ended.
+// strike ends the session's right to execute before its time is over, because the session is known to have ended.
 func (f *fence) strike() {
 	now := f.boottime()
 	f.mu.Lock()

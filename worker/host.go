@@ -11,8 +11,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// host is the worker as a guest reaches it. Every call looks at the margin itself: in a process that was suspended through
-// the margin, the first call gets "lease lost", whichever goroutine wakes first (SPEC L5).
+// host is the worker as a guest reaches it. Every call looks at the margin itself. So if the process was suspended past the margin, the first call
+// gets "lease lost", whichever goroutine wakes first (SPEC L5).
 type host struct {
 	*run
 	files *openFiles
@@ -109,7 +109,7 @@ func (h host) report(ctx context.Context, p *task.Payload) error {
 	}
 }
 
-// interrupted wraps an error with the cause for which the run was stopped meanwhile, if it was stopped.
+// interrupted wraps an error with the cause of the run's stop, if the run was stopped meanwhile.
 func (h host) interrupted(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

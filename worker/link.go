@@ -44,7 +44,7 @@ type dialer struct {
 	patience time.Duration
 	said     string        // code of the refusal that was logged last
 	since    time.Time     // the first failure in a row
-	complain time.Duration // how long after since the next complaint is logged
+	complain time.Duration // how long after since the next complaint comes
 }
 
 // The times of complaints about a leader that cannot be reached. The first comes not before an election may have taken
@@ -162,7 +162,7 @@ func (w *Worker) connect(ctx context.Context, d *dialer, s *session) (*stream.Co
 	defer cancel()
 	nc, err := w.cfg.Dial.Dial(ctx)
 	if err != nil {
-		d.patience = 0 // patience is for a leader that can be reached and is slow
+		d.patience = 0 // patience is only for a leader that can be reached but is slow
 		return nil, err
 	}
 	conn, err := stream.New(nc, stream.Options{})

@@ -60,8 +60,8 @@ func levelName(level int) string {
 	}
 }
 
-// take removes the next chunk of whole lines. It has at most logChunk bytes; of a longer line it is a part. offset is
-// how many bytes were taken before it.
+// take removes the next chunk of whole lines. It has at most logChunk bytes, and of a longer line only a part. offset is how many bytes were taken
+// before it.
 func (l *logBuffer) take() (chunk []byte, offset int64) {
 	n := len(l.buf)
 	if n > logChunk {

@@ -29,7 +29,7 @@ const (
 	lastRetry       = time.Minute // for modules to prepare; doubling from firstRetry
 )
 
-// modules fetches and compiles modules, each at most once at a time. It does so ahead of use where the leader says so (SPEC B3).
+// modules fetches and compiles modules, each at most once at a time. It does so ahead of use if the leader says so (SPEC B3).
 type modules struct {
 	w     *Worker
 	slots chan struct{} // bounds fetching and compiling
@@ -104,7 +104,7 @@ func (m *modules) prepare(mods []stream.Module) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, mod := range mods {
-		if m.preparing[mod.Digest] || m.ready[mod.Digest] != nil || task.Native(mod.Digest) { // native: built in, or never ready
+		if m.preparing[mod.Digest] || m.ready[mod.Digest] != nil || task.Native(mod.Digest) { // native modules are built in, or never ready
 			continue
 		}
 		m.preparing[mod.Digest] = true

@@ -41,7 +41,7 @@ const (
 	lastResort                       // says that the last report was refused
 )
 
-// retryDelay is how long a report waits that the leader could not decide about (because it lost a commit, say).
+// retryDelay is how long a report waits if the leader could not decide about it, for example because a commit was lost.
 const retryDelay = 100 * time.Millisecond
 
 // addLocked queues a report of r. The caller nudges.
@@ -186,13 +186,13 @@ func (s *session) unsendLocked(e *entry) {
 	}
 }
 
-// lastResortLocked ends an attempt whose outcome the cluster does not take, with a failure that says so. Otherwise the
-// task would hang until its run timeout.
+// lastResortLocked ends an attempt whose outcome the cluster refuses, with a failure that says so. Otherwise the task would hang until its run
+// timeout.
 func (s *session) lastResortLocked(r *run, a stream.Ack) {
 	r.seq++
 	e := &task.Error{Code: task.CodeHandlerError, Message: "the outcome was refused: " + string(a.Code) + " " + a.Message}
 	if a.Code == stream.ChildRefused {
-		e = &task.Error{Code: task.CodeChildRefused, Message: clipped(a.Message), Retryable: true} // later the child may be taken
+		e = &task.Error{Code: task.CodeChildRefused, Message: clipped(a.Message), Retryable: true} // a later try may be able to submit the child
 	}
 	s.addLocked(r, lastResort, stream.Report{Finish: &task.Finish{Key: r.key, Token: r.token, Seq: r.seq, Fuel: r.fuel, Pages: r.pages, Error: e, Progress: r.last}})
 	s.nudge()

@@ -15,7 +15,7 @@ func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
 	if out == nil {
 		out = &runtime.Outcome{Kind: runtime.Killed, Cause: cause}
 	}
-	r.fuel = min(max(out.Fuel, 0), task.MaxFuel) // any other number would have the outcome refused
+	r.fuel = min(max(out.Fuel, 0), task.MaxFuel) // with any other number the outcome would be refused
 	r.pages = (min(max(out.PeakMemory, 0), task.MaxFuel) + task.PageBytes - 1) / task.PageBytes
 	r.last = r.parting()
 	rep := r.ending(out)
@@ -30,7 +30,7 @@ func (r *run) outcome(out *runtime.Outcome, cause error) stream.Report {
 	return rep
 }
 
-// ending makes the report that out means for the task.
+// ending makes the report that follows from out.
 func (r *run) ending(out *runtime.Outcome) stream.Report {
 	switch out.Kind {
 	case runtime.Succeeded:
@@ -51,8 +51,8 @@ func (r *run) ending(out *runtime.Outcome) stream.Report {
 	}
 }
 
-// succeeded makes the report of a success. If the guest wrote nothing, the result is null (SPEC T7). A result that it
-// wrote has been settled.
+// succeeded makes the report of a success. If the guest wrote nothing, the result is null (SPEC T7). A result that the guest wrote has been settled
+// before.
 func (r *run) succeeded(out *runtime.Outcome) stream.Report {
 	result := r.result.payload
 	if !out.HasResult {

@@ -112,7 +112,7 @@ func (r *run) settle(out *runtime.Outcome) {
 // errUnfit means that what a guest wrote cannot be kept, whichever worker runs it.
 var errUnfit = errors.New("cannot be kept")
 
-// settled returns the output whose bytes are where its payload says.
+// settled returns the output once its bytes are where its payload says.
 func (r *run) settled(result []byte) (o output, err error) {
 	limit := min(r.a.Policy.Limits.ResultBytes, maxOutput)
 	size := int64(len(result))
@@ -140,7 +140,7 @@ func (r *run) enterStoring() {
 	r.s.enterLocked(r, storing)
 }
 
-// maxStores bounds how often the bytes of a report are stored again because they were gone when it was applied (SPEC M3).
+// maxStores bounds how often the bytes of a report are stored again, because they were gone when the report was applied (SPEC M3).
 const maxStores = 3
 
 // storeAgainTime bounds each of these stores: otherwise only the session's end would stop it.

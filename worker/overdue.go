@@ -10,10 +10,10 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// The leader ends every lease at run_timeout + cancel_grace + TTL after it was given, whatever its worker says, and then
-// gives the task to another worker (SPEC L7). Normally the guest is long dead by then: the runtime kills it at run_timeout. But
-// a guest that waited long for its module began late, and a guest that no check of its own interrupts does not die. Near the end,
-// in percent of the TTL, the guest is stopped. Still nearer, the process ends: no two workers execute one task (SPEC L1).
+// The leader ends every lease at run_timeout + cancel_grace + TTL after it was given, whatever its worker says, and then gives the task to another
+// worker (SPEC L7). Normally the guest is long dead by then: the runtime kills it at run_timeout. But a guest that waited long for its module began
+// late, and a guest that no check of its own interrupts does not die. Near the end of its lease the guest is stopped. Still nearer, the process ends,
+// because no two workers may execute one task (SPEC L1). Both margins are in percent of the TTL.
 const (
 	overdueStop = 30
 	overdueExit = 15
@@ -25,8 +25,8 @@ const farOff = task.LeaseTime(maxTTL)
 // defaultRunTimeout stands for a policy without a run timeout. The leader calculates with it, too.
 const defaultRunTimeout = task.Millis(manifest.DefaultRunTimeout / time.Millisecond)
 
-// leaseClock bounds the leader's lease clock from above. The clock showed lease, or less, when the message was sent whose answer
-// said so. Clocks of two machines are not compared, only their rates: they differ by at most 1 %.
+// leaseClock bounds the leader's lease clock from above. An answer said lease. So the clock showed lease, or less, when the question was sent. Clocks
+// of two machines are not compared, only their rates, which differ by at most 1 %.
 type leaseClock struct {
 	sent  time.Duration // CLOCK_BOOTTIME before sending
 	lease task.LeaseTime
@@ -63,7 +63,7 @@ func (r *run) endsAt() task.LeaseTime {
 	return given + task.LeaseTime(timeout+p.CancelGrace) + task.LeaseTime(r.s.ttl.Milliseconds())
 }
 
-// overdue stops runs that come near the end of their lease. It tells OnOverrun of runs that execute so near it that the process must end.
+// overdue stops runs that come near the end of their lease. It tells OnOverrun of runs that still execute so near the end that the process must end.
 func (s *session) overdue() {
 	now := s.w.cfg.Boottime()
 	s.mu.Lock()

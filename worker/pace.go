@@ -8,10 +8,10 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// An assignment takes a commit and a way to the worker: milliseconds in which a slot stands idle. Where attempts take less time
-// than an assignment, the worker takes more assignments than it has slots, so that the next one is here when a slot becomes free. These
-// assignments hold a lease that another worker could run. So the worker takes only as many as are done within a few milliseconds, and
-// only of behaviors that were short time and again. It gives assignments back that wait for too long all the same.
+// An assignment takes a commit and a way to the worker. For these milliseconds a slot stands idle. If attempts take less time than an assignment, the
+// worker takes more assignments than it has slots, so that the next one is here when a slot becomes free. Such an assignment holds a lease, and
+// another worker could run its task. So the worker takes only as many as it finishes within a few milliseconds, and only of behaviors that were short
+// again and again. It gives back assignments that still wait for too long.
 const (
 	// LeasesPerSlot bounds the leases of a session: those that execute, wait for a slot, or whose report has no answer yet.
 	LeasesPerSlot = 256
@@ -25,7 +25,7 @@ const (
 	shortTime = aheadPatience / 2
 	// shortStreak is how many attempts in a row must have taken less than shortTime before a behavior counts as short.
 	shortStreak = 32
-	// paceMemory is how many attempts a mean is about, more or less.
+	// paceMemory is over about how many attempts a mean is taken.
 	paceMemory = 8
 )
 
@@ -40,7 +40,7 @@ type pace struct {
 // behaviorPace says how long attempts of one version of one behavior take.
 type behaviorPace struct {
 	short  atomic.Bool
-	streak int // attempts since one took shortTime
+	streak int // attempts since the last one that took shortTime
 	mean   time.Duration
 }
 
@@ -69,7 +69,7 @@ func (p *pace) note(b *behaviorPace, took time.Duration) {
 	if took >= shortTime {
 		b.streak = 0
 	}
-	// A behavior ceases to be short at twice the time that made it so: at the border it must not change all the time.
+	// A behavior ceases to be short only at twice the time that made it short, so that it does not change all the time at the border.
 	limit := aheadTime / 2
 	if b.short.Load() {
 		limit = aheadTime

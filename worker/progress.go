@@ -56,8 +56,8 @@ func (r *run) takeProgress() *task.Payload {
 	return r.progress.payload()
 }
 
-// parting returns the progress that a last report carries, so that an ended run shows how far it had come. It is the progress that was
-// not queued yet, or that was queued and has no answer, as a later report makes that one pointless. s.mu is held.
+// parting returns the progress that a last report carries, so that an ended run shows how far it had come. This is progress that was not queued yet,
+// or whose report has no answer: the last report takes the place of that report. s.mu is held.
 func (r *run) parting() *task.Payload {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,8 +78,8 @@ func (s *session) nudgeLive() {
 	}
 }
 
-// sendLive tells the progress that changed since sendLive last told it; told is false if there was none. This progress is not stored and
-// not answered: the next one makes up for a lost one.
+// sendLive tells the progress that changed since sendLive last told it; told is false if there was none. This progress is not stored and not
+// answered. If it is lost, the next progress makes up for it.
 func (s *session) sendLive(conn *stream.Conn) (told bool, err error) {
 	if !s.alive() {
 		return false, context.Cause(s.ctx)

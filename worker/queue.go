@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// queue is where runs wait for a slot, in the order in which they came. Its runners carry the runs out: at most as many runners as
-// slots, so that there are never more guests than slots, whatever the leader believes. A runner carries out run after run, because the
-// stack of a new goroutine would have to grow for each run. A run that waits needs no goroutine.
+// queue is where runs wait for a slot, in the order in which they came. Its runners carry the runs out: at most as many runners as slots, so that
+// there are never more guests than slots, whatever the leader believes. A runner carries out run after run: with a new goroutine for each run, a
+// stack would have to grow each time. A run that waits needs no goroutine.
 type queue struct {
 	slots int
 

@@ -28,7 +28,7 @@ const (
 	reporting              // no guest code runs any longer; the last report has no answer yet
 )
 
-// run is one assignment: from its arrival to the answer to its last report.
+// run is one assignment, from its arrival to the answer to its last report.
 type run struct {
 	s     *session
 	a     stream.Assignment
@@ -250,7 +250,7 @@ func (r *run) attempt(in inputs) runtime.Attempt {
 		a.Watch = r.spans.Outside
 	}
 	if t.Checkpoint.Encoding != task.None && in.checkpoint == nil {
-		a.Checkpoint = append([]byte{}, t.Checkpoint.Data...) // not nil: an empty checkpoint is one, too
+		a.Checkpoint = append([]byte{}, t.Checkpoint.Data...) // not nil: an empty checkpoint is a checkpoint, too
 	}
 	return a
 }

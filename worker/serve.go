@@ -100,7 +100,7 @@ func (s *session) write(ctx context.Context, conn *stream.Conn) error {
 	answer := time.NewTimer(time.Hour)
 	answer.Stop()
 	defer answer.Stop()
-	pause := time.NewTimer(0) // after live progress: what comes meanwhile is told together
+	pause := time.NewTimer(0) // after live progress: progress that comes meanwhile is told together
 	defer pause.Stop()
 	pausing := true
 	var told said

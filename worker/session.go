@@ -11,8 +11,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// session is one session of this worker and all that dies with it. Its runs and their reports belong to it, so nothing of
-// a lost session can be said in the name of the next. A session outlives connections.
+// session is one session of this worker and everything that dies with it. Its runs and their reports belong to it, so nothing of a lost session can
+// be reported in the name of the next. A session outlives connections.
 type session struct {
 	w     *Worker
 	id    uint64
@@ -29,8 +29,8 @@ type session struct {
 	leader   string
 	runs     map[uint64]*run       // by token: runs whose guests run, and runs with an unanswered report
 	begun    []*run                // runs in phase executing or storing: no more than there are slots
-	busy     map[*behaviorPace]int // how many runs have not got to phase reporting
-	finished recent.Tokens         // those that are done with: a late duplicate of their assignment runs nothing
+	busy     map[*behaviorPace]int // how many runs have not reached phase reporting
+	finished recent.Tokens         // tokens that are done with: a late duplicate of such an assignment runs nothing
 	acked    uint64                // number of the last assignment received
 	out      outbox
 	asks     []*asking    // questions to the leader without an answer

@@ -200,7 +200,7 @@ type Status struct {
 	Executing []uint64 // tokens whose guest code runs, rising
 	Ready     []string // digests of modules that are compiled here, sorted
 	Slots     int      // how many attempts run here at a time
-	Breaches  int64    // how often its process has said what it may not say (SPEC A10)
+	Breaches  int64    // how often its process has broken its contract with the leader (SPEC A10)
 }
 
 // Status describes the worker now.

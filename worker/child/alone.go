@@ -12,7 +12,7 @@ const (
 	aloneDrain = time.Minute
 	// aloneIdle is how long a child waits for its suspect. Other processes may have got all of them.
 	aloneIdle = 15 * time.Second
-	// alonePause is how long no child is started after a child that has run nothing.
+	// alonePause is the pause after a child that has run nothing, before the next child is started.
 	alonePause = 5 * time.Second
 )
 
@@ -75,8 +75,7 @@ func (p *Parent) aloneSpec() spec {
 	return s
 }
 
-// waitAlone waits until a child for one suspect has ended. A child that gets no suspect is let go. It returns nil if
-// the child ended well.
+// waitAlone waits until a child for one suspect has ended. A child that gets no suspect is ended. It returns nil if the child ended well.
 func (p *Parent) waitAlone(ctx context.Context, c *process) *Crash {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -21,7 +21,7 @@ type events struct {
 	session  worker.Held // the last session; Session 0: none
 	news     bool        // session has not been sent
 	suspect  bool        // whether suspects wait
-	told     bool        // what the parent has been told of suspect
+	told     bool        // the value of suspect that the parent was told
 	attempts []byte      // attempts that have ended; see appendEnded
 	made     []compiled
 	reports  []report
@@ -30,8 +30,8 @@ type events struct {
 const (
 	// endedEvery is how long ended attempts wait for further ones.
 	endedEvery = 10 * time.Millisecond
-	// maxEnded bounds what waits for a parent that does not read. Attempts beyond it are not told, and so the parent
-	// does not count them.
+	// maxEnded bounds in bytes the news that waits for a parent that does not read. The parent is not told of further attempts, and does not count
+	// them.
 	maxEnded = maxMessage / 2
 	// aliveEvery is how often a child without a session, which has nothing to renew, says that it lives, and that no guest
 	// executes for aliveTTL.
@@ -116,8 +116,7 @@ func (e *events) run() {
 	}
 }
 
-// flush sends what waits. busy says that attempts have ended, so that others will. If the socket is broken, listen ends
-// the process.
+// flush sends what waits. busy says that attempts have ended, so that more may follow soon. If the socket is broken, listen ends the process.
 func (e *events) flush() (busy bool) {
 	e.sending.Lock()
 	defer e.sending.Unlock()

@@ -19,7 +19,7 @@ type home struct {
 	conn *subproc.Conn
 
 	mu   sync.Mutex
-	told string // the leader's address as a node that does not lead told it; said with the next dial
+	told string // the leader's address, as a node that does not lead told it; goes with the next dial
 }
 
 var (

@@ -29,8 +29,8 @@ type lease struct {
 	maxLog   int64          // 0: no bound
 }
 
-// leases are what the leader has given to the child, and for how long. The parent reads it off the leader's own words on their way to the
-// child, and off the times at which the child's words passed. So a child can neither claim another attempt nor more time.
+// leases are what the leader has given to the child, and for how long. The parent learns this from the leader's frames on their way to the child, and
+// from the times at which the child's frames passed. So a child can neither claim another attempt nor more time.
 type leases struct {
 	most   int  // leases that are remembered
 	traces bool // the spans of sampled traces are wanted
@@ -41,7 +41,7 @@ type leases struct {
 	ended     []uint64 // tokens of leases that are over, in the order of their ends
 	behaviors map[stream.Behavior]bool
 	modules   map[string]bool // digests of modules that the leader has named
-	held      worker.Held     // the session; its margin counts from when the parent passed on what the leader has answered
+	held      worker.Held     // the session; its margin counts from when the parent passed on the message that the leader has answered
 	redirect  string          // where the leader is, as a node that does not lead has told
 }
 
@@ -58,7 +58,7 @@ func newLeases(slots int, traces bool) *leases {
 	return &leases{traces: traces, most: slots*worker.LeasesPerSlot + endedLeases, byToken: map[uint64]*lease{}, behaviors: map[stream.Behavior]bool{}, modules: map[string]bool{}}
 }
 
-// see takes a frame of the leader. at is the boot time before the words passed that the frame answers, if it answers any.
+// see takes a frame of the leader. If the frame answers a message of the child, at is the boot time before this message passed.
 func (l *leases) see(f *stream.Frame, at time.Duration) {
 	now := runtime.Boottime()
 	l.mu.Lock()
@@ -93,7 +93,7 @@ func (l *leases) giveLocked(a *stream.Assignment, now time.Duration) {
 	t := a.Task
 	l.modules[a.Module.Digest] = true
 	l.behaviors[stream.Behavior{Module: a.Module.Digest, Index: a.Policy.Index}] = true
-	if _, again := l.byToken[t.Lease.Token]; again { // pushed again: what has ended stays so
+	if _, again := l.byToken[t.Lease.Token]; again { // pushed again: an attempt that has ended stays ended
 		return
 	}
 	l.byToken[t.Lease.Token] = &lease{
@@ -115,8 +115,8 @@ func (l *leases) giveLocked(a *stream.Assignment, now time.Duration) {
 	}
 }
 
-// forgetLocked forgets the lease that has ended first. If none has, it forgets the first that was given: a child holds no more than its
-// session may.
+// forgetLocked forgets the lease that ended first. If none has ended, it forgets the lease that was given first: a child holds no more leases than
+// its session may.
 func (l *leases) forgetLocked() {
 	from := &l.ended
 	if len(l.ended) == 0 {
@@ -160,7 +160,7 @@ func (l *leases) find(r worker.Lease) (lease, error) {
 
 var errNotGiven = errors.New("the leader has not given it this attempt")
 
-// of returns the attempt of a token in whose name the child speaks of a task. The attempt may have ended.
+// of returns the attempt of the token by which the child speaks of a task. The attempt may have ended.
 func (l *leases) of(token uint64, key task.Key) (lease, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// line is one stream of the child to a leader. Code of a guest may have taken the child over, so each frame of the child is looked at
-// before it goes on (SPEC A10): it speaks as the worker that the child is, of attempts that the leader has given to it, and of nothing that
-// a child of this build would not say. A child that says anything else has broken its contract.
+// line is one stream of the child to a leader. Code of a guest may have taken the child over. So each frame of the child is looked at before it goes
+// on (SPEC A10). The frame must speak as the worker that the child is, and of attempts that the leader has given to it. It must say nothing that a
+// child of this build would not say. A child that says anything else has broken its contract.
 type line struct {
 	c *process
 
@@ -30,7 +30,7 @@ type line struct {
 const (
 	// maxInline bounds in bytes what a report carries of a result, a checkpoint, a progress or an error. Longer ones are blobs.
 	maxInline = 64 << 10
-	// maxRenewals bounds the renewals without an answer of one stream. A leader ends a stream that has fewer.
+	// maxRenewals bounds the unanswered renewals of one stream. A leader ends a stream already at fewer.
 	maxRenewals = 64
 	// maxStreams bounds the streams of a child that are open at the same time: one, and those that the child has given up.
 	maxStreams = 64
@@ -171,7 +171,7 @@ func (c *process) mayHello(h *stream.Hello) error {
 	return c.mayBeReady(h.Ready)
 }
 
-// mayBeReady checks that the child names modules that it was given. What is built into a server is none of them.
+// mayBeReady checks that the child names modules that it was given. Behaviors that are built into a server are none of them.
 func (c *process) mayBeReady(digests []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,8 +240,8 @@ func short(field string, p *task.Payload) error {
 	return nil
 }
 
-// maySubmit checks the children of a success against what is granted to the attempt (SPEC A10, B6). The guest was refused already what it
-// may not submit. That happened in the child, and the child may have been taken over since.
+// maySubmit checks the children of a success against the attempt's grants (SPEC A10, B6). The child has checked them before, when the guest asked,
+// but the child may have been taken over since.
 func (c *process) maySubmit(r *stream.Report, of *lease) error {
 	if r.Finish == nil || r.Finish.Error != nil || c.p.cfg.CheckChild == nil {
 		return errors.New("children without a success")
@@ -258,8 +258,8 @@ func (c *process) maySubmit(r *stream.Report, of *lease) error {
 	return nil
 }
 
-// broke ends a child that has broken its contract. The attempt that it has named is among those that have executed when it died: it runs
-// alone next, and is over when it does the same there (SPEC L5).
+// broke ends a child that has broken its contract. The attempt that it has named counts among those that executed when it died. So its task runs
+// alone next. If the same happens there, the attempt fails (SPEC L5).
 func (c *process) broke(err error) {
 	c.p.breaches.Add(1)
 	if b, ok := errors.AsType[*breach](err); ok && c.leases.knows(b.token) {

@@ -44,7 +44,7 @@ type Config struct {
 	Compile func(ctx context.Context, digest string, size int64) error
 	// MemoryBytes bounds the memory that the child has to itself: a child that has more is killed. 0: no bound.
 	MemoryBytes int64
-	// Cgroup has a cgroup for each child, with MemoryBytes and cgroupRoom as its limit, or says why there is none; nil: nobody asks for one.
+	// Cgroup has a cgroup for each child, with MemoryBytes and cgroupRoom as its limit, or says why there is none; nil: no cgroups.
 	Cgroup *cgroup.Group
 	// OnCompile, if set, is told what the child's engine tells.
 	OnCompile func(runtime.Compiled)
@@ -58,7 +58,7 @@ type Config struct {
 
 // Crash is what is known of a child that died.
 type Crash struct {
-	Session task.CrashSession // what ends its session; Proof nil: it never got as far as having a session
+	Session task.CrashSession // what ends its session; Proof nil: it has never had a session
 	PID     int
 	At      time.Duration // a CLOCK_BOOTTIME at which no thread of it ran any longer
 	Why     string

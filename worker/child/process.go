@@ -57,8 +57,8 @@ const (
 	startTTL = 2 * time.Minute
 	// watchEvery is how often a child is looked at. Meanwhile its memory grows by no more than a few hundred MiB.
 	watchEvery = 100 * time.Millisecond
-	// idleLooks is how many looks pass between two at the memory of a child that executes nothing: each costs a page of text
-	// from the kernel, which was a tenth of what an idle node used.
+	// idleLooks says how seldom the memory of a child that executes nothing is looked at: once in so many looks. A look at memory costs a page of
+	// text from the kernel. These pages were a tenth of what an idle node used.
 	idleLooks = 10
 	// dialTimeout bounds a dial that a child may have given up.
 	dialTimeout = 15 * time.Second
@@ -180,8 +180,8 @@ func (c *process) wait(ctx context.Context) *Crash {
 	return crash
 }
 
-// executedLocked returns the tokens of the attempts that the end of the child is to be put down to: those that executed, and those in
-// whose name it broke its contract.
+// executedLocked returns the tokens of the attempts that may have caused the end of the child: those that executed, and those in whose name it broke
+// its contract.
 func (c *process) executedLocked() []uint64 {
 	tokens := append(tokensIn(c.cells), c.guilty...)
 	slices.Sort(tokens)
@@ -225,8 +225,7 @@ func describe(s *os.ProcessState) string {
 	return fmt.Sprintf("exit code %d", s.ExitCode())
 }
 
-// watch ends two kinds of children: a child that says nothing until no guest of its session may execute any longer, and
-// a child that takes too much memory.
+// watch ends a child in two cases: if it says nothing until no guest of its session may execute any longer, and if it takes too much memory.
 func (c *process) watch() {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
@@ -319,8 +318,7 @@ func (c *process) handle(m subproc.Message) error {
 	return nil
 }
 
-// believed returns the session that a child says it holds, without more time than a session of ttl may have: a child that says no more is
-// to be noticed.
+// believed returns the session that a child says it holds, with no more time than a session of ttl may have. So a child that falls silent is noticed.
 func believed(h worker.Held, ttl, now time.Duration) worker.Held {
 	if h.Session == 0 || ttl == 0 {
 		ttl = aliveTTL
@@ -329,7 +327,7 @@ func believed(h worker.Held, ttl, now time.Duration) worker.Held {
 	return h
 }
 
-// tellEnd passes on that an attempt is over. Whose attempt it was, the leader has said; numbers are brought into their bounds.
+// tellEnd passes on that an attempt is over. The leader has said whose attempt it was. Numbers are brought into their bounds.
 func (c *process) tellEnd(e worker.Ended, measured []byte) {
 	of, first := c.leases.end(e.Token)
 	tell := c.p.cfg.Worker.OnEnd

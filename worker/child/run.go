@@ -17,7 +17,7 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// Parts is what the program puts into its child: what executes modules, and what programs have each their own.
+// Parts is what a program puts into its child: what executes modules, and what differs from program to program.
 type Parts struct {
 	Runner worker.Runner
 	Stats  func() runtime.Stats

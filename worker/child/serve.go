@@ -156,7 +156,7 @@ type lender interface {
 	Lend(use func(*os.File) error) (lent bool, err error)
 }
 
-// sendBlob hands a blob over as a file. All bytes have been checked then, because nobody looks at them again.
+// sendBlob hands a blob over as a file. It checks all bytes before, because nobody looks at them again.
 func sendBlob(conn *subproc.Conn, b worker.Blob) error {
 	if l, ok := b.(lender); ok {
 		lent, err := l.Lend(func(f *os.File) error { return conn.Send(answerDone, nil, f) })
@@ -178,7 +178,7 @@ func (c *process) dial(m subproc.Message, conn *subproc.Conn) {
 		return
 	}
 	dialer := c.p.cfg.Worker.Dial
-	if c.leases.wasTold(call.Redirect) { // a child does not choose whom this process connects to
+	if c.leases.wasTold(call.Redirect) { // a child must not choose to whom this process connects
 		dialer.Redirect(call.Redirect)
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, dialTimeout)

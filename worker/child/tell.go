@@ -17,8 +17,8 @@ const (
 	answerTime   = 5 * time.Second
 )
 
-// Tell has the cluster end the session of a child that is dead, for a parent that is no member of the cluster: over a
-// connection as workers have them. It tries until a leader has decided. The error says why none did.
+// Tell has the cluster end the session of a child that is dead, for a parent that is no member of the cluster: over a connection as workers have
+// them. It tries until a leader has decided. The error says why no leader has decided.
 func Tell(ctx context.Context, dial worker.Dialer, c task.CrashSession) error {
 	ctx, cancel := context.WithTimeout(ctx, tellPatience)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package making keeps how far a worker is with modules that it has not ready, for the leader and for who asks why a task waits (SPEC Q4).
+// Package making keeps how far a worker is with modules that are not ready, for the leader and for those who ask why a task waits (SPEC Q4).
 package making
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/taskrt/taskrt/worker/stream"
 )
 
-// Making is how far a worker is with each module that it was asked for and has not ready. The zero value knows of none. All methods are safe
-// for concurrent use.
+// Making is how far a worker is with each module that it was asked for and that is not ready. The zero value knows of none. All methods are safe for
+// concurrent use.
 type Making struct {
 	changes atomic.Uint64 // rises with each change
 
@@ -28,7 +28,7 @@ type made struct {
 	since   time.Time
 	failed  int64
 	err     string // why the last try failed
-	changed uint64 // what changes was when this changed
+	changed uint64 // the value of changes when this changed
 }
 
 // shortDigest is how many characters of a digest are enough for people.
@@ -41,7 +41,7 @@ func (m *Making) Enters(digest string, step stream.Step) {
 
 // Fails notes that a try has failed.
 func (m *Making) Fails(digest string, err error) {
-	text := strings.ReplaceAll(err.Error(), digest, digest[:min(len(digest), shortDigest)]) // whose digest it is, is known
+	text := strings.ReplaceAll(err.Error(), digest, digest[:min(len(digest), shortDigest)]) // the reader knows the digest
 	text = clip.Text(strings.Join(strings.Fields(text), " "), stream.MaxUnreadyError)
 	m.change(digest, func(x *made) { x.step, x.err, x.failed = stream.Pausing, text, x.failed+1 })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/taskrt/taskrt/task/tracing"
 )
 
-// MaxCalls bounds the calls of an attempt that are noted one by one, so that no guest floods whoever collects them. Further ones are counted.
+// MaxCalls bounds the calls of an attempt that are noted one by one, so that no guest floods the collector of spans. Further ones are counted.
 const MaxCalls = 128
 
 // Attempt is an attempt of a task whose trace is sampled. Times are Unix nanoseconds; 0: it was not. Methods of nil do nothing.

@@ -11,7 +11,7 @@ import (
 type Along struct {
 	codec codec
 	tell  func(*Frame)
-	frame []byte // the frame's bytes so far, with its header; those that are passed over end after the first two of the body
+	frame []byte // the frame's bytes so far, with its header; of a frame that is passed over only up to the second byte of the body
 	size  int    // of the whole frame; 0: its header is not complete
 	seen  int    // bytes of the frame that have passed
 }
@@ -58,7 +58,7 @@ func (a *Along) Write(b []byte) (int, error) {
 	return all, nil
 }
 
-// next returns up to which byte of the frame nothing has to be decided: the end of the header, of the kind, or of the frame.
+// next returns up to which byte of the frame there is nothing to decide: the end of the header, of the kind, or of the frame.
 func (a *Along) next() int {
 	switch {
 	case a.seen < HeaderSize:

@@ -9,9 +9,9 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// Busy streams carry assignments, reports, acks and credits, and hardly anything else. This file writes these frames, with the very
-// bytes that the library would write, and reads them if they look as this build writes them. The library reads all other frames, and
-// alone decides what is refused. TestByHandIsTheLibrary and FuzzDecode compare the two.
+// Busy streams carry assignments, reports, acks and credits, and hardly anything else. This file writes these frames, with the very bytes that the
+// library would write, and reads them if they look as this build writes them. The library reads all other frames, and alone decides what is refused.
+// TestByHandIsTheLibrary and FuzzDecode compare the two ways.
 
 // Keys of Frame, and first bytes of small maps.
 const (

@@ -10,9 +10,9 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// Where the library reads or writes a frame (see byhand.go), it still leaves assignments, and reports of a finish, to this file, and so
-// tasks and finishes to task/wire. Both ways must take the same frames: task/wire takes texts that are not UTF-8, the library alone would
-// refuse them. The bytes are those that the library would write (TestElementsAreTheLibrary).
+// When the library reads or writes a frame (see byhand.go), it still leaves assignments, and reports of a finish, to this file. So task/wire reads
+// and writes tasks and finishes in any case. Both ways must take the same frames: task/wire takes texts that are not UTF-8, and the library alone
+// would refuse them. The bytes are those that the library would write (TestElementsAreTheLibrary).
 
 var (
 	_ cbor.Marshaler   = Assignment{}

@@ -9,11 +9,11 @@ import (
 	"io"
 )
 
-// ErrHeld is in the errors of Carry that are about what was said, not about the connection.
+// ErrHeld is in the errors of Carry that are about the content of a frame, not about the connection.
 var ErrHeld = errors.New("stream: a frame was not carried on")
 
-// Gate carries a worker's frames on to a leader where the worker is not trusted (SPEC A10): each frame is whole, is written as this build
-// writes it, and was looked at, before a byte of it goes on. So the leader reads nothing else than what was looked at.
+// Gate carries a worker's frames on to a leader where the worker is not trusted (SPEC A10): each frame is whole, is written as this build writes it,
+// and was looked at, before a byte of it goes on. So the leader reads nothing that was not looked at.
 type Gate struct {
 	codec codec
 	look  func(*Frame) error
@@ -45,7 +45,7 @@ func (g *Gate) Carry(to io.Writer, from io.Reader) error {
 		if err := g.pass(out, body); err != nil {
 			return err
 		}
-		if !in.whole() { // whoever waits for more must not keep what has passed
+		if !in.whole() { // while this waits for more, the frames that have passed must not wait
 			if err := out.Flush(); err != nil {
 				return err
 			}
@@ -78,8 +78,8 @@ func (g *Gate) pass(out *bufio.Writer, body []byte) error {
 	return err
 }
 
-// read decodes a frame. A frame that this build would write in other bytes is a bad one: it may hold what a leader of another build reads in
-// it, and this build does not.
+// read decodes a frame. A frame that this build would write in other bytes is bad: a leader of another build may read in it what this build does not
+// see.
 func (g *Gate) read(body []byte) (Frame, error) {
 	if f, ok := g.codec.decodeByHand(body); ok {
 		return f, nil
