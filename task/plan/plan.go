@@ -16,11 +16,11 @@ import (
 	"github.com/taskrt/taskrt/task/table"
 )
 
-// Session is one that has room.
+// Session is a session that has room.
 type Session struct {
-	Worker int // what the caller knows it by
+	Worker int // the caller's name for it
 	ID     uint64
-	Slots  int64 // free ones; negative: so many tasks are to wait there
+	Slots  int64 // free slots; negative: so many tasks are to wait there
 	Least  int64 // how far down Slots may go with short behaviors; not above 0
 	Each   int64 // by how much Least rises with each slot that another behavior takes
 }
@@ -31,7 +31,7 @@ type Candidate struct {
 	Short   bool
 }
 
-// Plan is one that is being made. First come Sessions and Rings, then Begin, Lanes, Run.
+// Plan is a plan under way. The caller adds sessions and seats, then calls Begin, adds lanes, and calls Run.
 type Plan struct {
 	Sessions []Session // by ID after Begin
 	Left     int64     // tasks that may still be given out
@@ -40,20 +40,20 @@ type Plan struct {
 	at      int64
 	rings   []*Ring
 	ringOf  map[uint32]*Ring  // by behavior
-	budgets map[uint32]*int64 // what max_concurrent leaves, of behaviors that have one
+	budgets map[uint32]*int64 // how many tasks max_concurrent still allows, for behaviors that have one
 	groupOf map[Space]*Group
 	groups  groups
 }
 
-// lane is one that somebody free can run: sessions that are ready for its module, or acceptors.
+// lane is a lane that a free worker can run: sessions that are ready for its module, or acceptors.
 type lane struct {
 	cursor queue.Cursor
 	ready  []Candidate
-	ring   *Ring  // instead, for an external version
+	ring   *Ring  // instead of ready, for an external version
 	budget *int64 // nil: no max_concurrent
 }
 
-// New begins a plan at an instant of the lease clock. shares makes up for what the plans before it could not share evenly; nil: nothing.
+// New begins a plan at an instant of the lease clock. shares makes up for slots that earlier plans could not share evenly; nil: it makes up for nothing.
 func New(shares *Shares, at int64) Plan { return Plan{shares: shares, at: at} }
 
 // Begin says how many tasks are to be given out at most, and reports whether there can be any.
@@ -62,7 +62,7 @@ func (p *Plan) Begin(most int64) bool {
 	p.Sessions = slices.CompactFunc(p.Sessions, func(a, b Session) bool { return a.ID == b.ID })
 	total := int64(0)
 	more := func(slots int64) {
-		total = min(total, math.MaxInt64-slots) + slots // workers say how many slots they have: two may say all
+		total = min(total, math.MaxInt64-slots) + slots // no overflow: each of two workers may claim any number of slots
 	}
 	for i := range p.Sessions {
 		more(p.Sessions[i].Slots - p.Sessions[i].Least)
@@ -110,8 +110,8 @@ func (p *Plan) Budget(behavior uint32, limit, running int64) *int64 {
 	return left
 }
 
-// Run gives out what is in the lanes. Nothing is taken ahead of a task that comes first in order and waits for a slot of the same
-// session. mayStart says what no lane tells of a task, its deadline; give is told who gets it, by the Worker of a Session or Seat.
+// Run gives out what is in the lanes. A session takes nothing ahead of a task that comes first in order and waits for one of its slots. mayStart says
+// what a lane does not tell of a task: whether its deadline lets it start. give is told which worker gets the task, by the Worker of a Session or Seat.
 func (p *Plan) Run(mayStart func(*queue.Row) bool, give func(r *queue.Row, worker int)) {
 	p.rank()
 	for p.Left > 0 && p.groups.Len() > 0 {
@@ -121,7 +121,7 @@ func (p *Plan) Run(mayStart func(*queue.Row) bool, give func(r *queue.Row, worke
 	}
 }
 
-// step looks at the first task of all lanes of a group, which is l's, and moves on.
+// step looks at the first task of a group's lanes, which is the first of l, and moves on.
 func (p *Plan) step(g *Group, l *lane, mayStart func(*queue.Row) bool, give func(r *queue.Row, worker int)) {
 	if spent(l.budget) {
 		g.lanes.Pop()
@@ -145,10 +145,10 @@ func (p *Plan) step(g *Group, l *lane, mayStart func(*queue.Row) bool, give func
 	g.lanes.Sink()
 }
 
-// spent reports whether a budget is.
+// spent reports whether a budget is used up.
 func spent(budget *int64) bool { return budget != nil && *budget <= 0 }
 
-// Take notes that a task of a group was given out, which holds a slot if it went to a session.
+// Take notes that a task of a group was given out. It holds a slot if it went to a session.
 func (p *Plan) Take(g *Group, budget *int64, session bool) {
 	p.Left--
 	g.Left--
@@ -160,7 +160,7 @@ func (p *Plan) Take(g *Group, budget *int64, session bool) {
 	}
 }
 
-// choose returns who the lane's next task goes to, -1 for nobody, and whether it is a session.
+// choose returns the worker that gets the lane's next task, or -1, and whether it is a session.
 func (p *Plan) choose(l *lane) (worker int, session bool) {
 	if l.ring != nil {
 		return l.ring.Next(), false

@@ -2,22 +2,22 @@ package plan
 
 import "github.com/taskrt/taskrt/task/queue"
 
-// Ring holds the acceptors of one behavior in a plan. The one that waits longest gets the next task and goes to the end, as long as it
-// wants more: when tasks are fewer than wanted, everybody gets one before somebody gets two.
+// Ring holds the acceptors of one behavior in a plan. The acceptor that waits longest gets the next task, and goes to the end if it wants more. So if
+// there are too few tasks, every acceptor gets one before any gets two.
 type Ring struct {
 	Behavior uint32 // Queues.Number
 	seats    []Seat
 }
 
-// Seat is that of an acceptor.
+// Seat is an acceptor's place in a ring.
 type Seat struct {
 	Worker int    // what the caller knows it by
 	Slots  int64  // how many tasks it wants, at least one
-	Order  uint64 // who waits longer has the lower one; unique
-	Until  int64  // tasks due up to then it takes early
+	Order  uint64 // an acceptor that waits longer has a lower one; unique
+	Until  int64  // it takes tasks early that are due by then
 }
 
-// Rings returns the rings, the one first in which somebody waits longest.
+// Rings returns the rings. The ring of the acceptor that waits longest comes first.
 func (p *Plan) Rings() []*Ring { return p.rings }
 
 // Ring returns the ring of a behavior, or nil.
@@ -37,7 +37,7 @@ func (p *Plan) AddSeat(behavior uint32, s Seat) {
 	r.seats = append(r.seats, s)
 }
 
-// Next returns who gets the next task, or -1.
+// Next returns the worker that gets the next task, or -1.
 func (r *Ring) Next() int {
 	if len(r.seats) == 0 {
 		return -1
@@ -50,8 +50,8 @@ func (r *Ring) Next() int {
 	return s.Worker
 }
 
-// waits reports whether somebody in the ring takes tasks that are due at that time; those who do not, leave: later ones are not for them
-// either.
+// waits reports whether an acceptor in the ring takes a task that is due at that time. Acceptors that do not take it leave, because they take no
+// later tasks either.
 func (r *Ring) waits(at int64) bool {
 	for len(r.seats) > 0 && r.seats[0].Until < at {
 		r.seats = r.seats[1:]
@@ -59,12 +59,12 @@ func (r *Ring) waits(at int64) bool {
 	return len(r.seats) > 0
 }
 
-// earlyLooks bounds how many tasks that cannot be taken early a plan looks at per behavior, so that its cost does not grow with them.
-// What lies behind them is found when they are taken or due.
+// earlyLooks bounds how many tasks that cannot be taken early a plan looks at per behavior, so that its cost does not grow with them. Tasks behind
+// these are found when these are taken or due.
 const earlyLooks = 256
 
-// Early gives the acceptors of a ring what they take before its time (SPEC J2), by not_before, when everything due has been given.
-// start says whether a task may start at its time, and as what package queue knows it; give is told who gets it.
+// Early gives the acceptors of a ring tasks before their time, by not_before, when all due tasks have been given out (SPEC J2). start says whether a
+// task may start at its time, and how package queue knows it. give is told which worker gets it.
 func (p *Plan) Early(r *Ring, q *queue.Queues, g *Group, budget *int64, start func(*queue.Row) (queue.Task, bool), give func(r *queue.Row, worker int)) {
 	taken := map[earlyKey]int64{}
 	looks := 0
@@ -87,7 +87,7 @@ func (p *Plan) Early(r *Ring, q *queue.Queues, g *Group, budget *int64, start fu
 	}
 }
 
-// earlyKey names slots that tasks taken early have in common.
+// earlyKey names slots that early tasks share.
 type earlyKey struct {
 	key   string
 	holds bool

@@ -9,8 +9,8 @@ type Space interface{ Share(at int64) Share }
 type Share struct {
 	Name   string
 	Weight int64 // 0: the default
-	Slots  int64 // of sessions that it holds
-	Held   int64 // for how long it has held slots, in milliseconds of one, since any instant
+	Slots  int64 // slots of sessions that it holds
+	Held   int64 // for how long it has held slots, in milliseconds of one slot, since any instant
 	Left   int64 // tasks of it that may still start
 }
 
@@ -23,7 +23,7 @@ type Group struct {
 	lanes table.Heap[table.Untold, uint64, *lane] // by current task
 }
 
-// groups are those whose lanes have tasks, by share and name.
+// groups are the groups whose lanes have tasks, by share and name.
 type groups = table.Heap[table.Untold, string, *Group]
 
 // Group returns the group of a namespace.
@@ -40,7 +40,7 @@ func (p *Plan) Group(s Space) *Group {
 	return g
 }
 
-// rank makes the heap of the groups that wait.
+// rank puts the groups that wait into a heap.
 func (p *Plan) rank() {
 	for _, g := range p.groupOf { // order-free: the heap has a total order
 		if g.lanes.Len() > 0 && g.Left > 0 {
@@ -53,7 +53,7 @@ func (p *Plan) rank() {
 	p.groups.Rekey((*Group).share)
 }
 
-// settle puts the first group, which has moved on, in its place.
+// settle puts the first group into its new place after it has moved on.
 func (p *Plan) settle() {
 	n := p.groups.Head()
 	if g := n.Item; g.lanes.Len() == 0 || g.Left <= 0 {
@@ -64,25 +64,25 @@ func (p *Plan) settle() {
 	p.groups.Sink()
 }
 
-// share is what the group has had of the slots for its weight (SPEC N2).
+// share is how much of the slots the group has had, divided by its weight (SPEC N2).
 func (g *Group) share() int64 { return g.spent + g.part(g.held*shareHorizon) }
 
-// Shares is what a leader remembers to share the workers' slots between namespaces by their weights (SPEC N2): how long each has held
-// slots while others waited for some. It is no state: a leader that begins without it shares fairly from then on. The zero Shares is
-// ready. One goroutine uses it.
+// Shares is what a leader remembers to share the workers' slots between namespaces by their weights (SPEC N2): how long each namespace has held slots
+// while others waited. It is not part of the state: a leader that begins without it shares fairly from then on. The zero Shares is ready. One
+// goroutine uses it.
 type Shares struct {
-	of map[Space]had // those that waited for slots at the last plan
+	of map[Space]had // namespaces that waited for slots at the last plan
 }
 
-// had is what a namespace has had.
+// had is how much a namespace has had.
 type had struct {
 	held int64 // Share.Held at the last plan
 	part int64 // see part
 }
 
-// A namespace's part is measured in milliseconds of a slot, thousandths of them, divided by its weight. What it holds now counts as if it
-// were held for shareHorizon: so what differs by less than a slot evens out over a few of them. Nobody is ahead of others by more than
-// all slots for shareMemory: who held many while others waited is not made to wait for as long.
+// A namespace's part is the time for which it held slots, in thousandths of a millisecond of one slot, divided by its weight. Slots that it holds now
+// count as if it held them for shareHorizon more. So differences of less than a slot even out over a few slots. No namespace is ahead of others by
+// more than all slots for shareMemory. So a namespace that held many slots while others waited need not wait for as long.
 const (
 	shareScale   = 1000
 	shareHorizon = 100  // milliseconds
@@ -91,7 +91,7 @@ const (
 	defaultWeight = 10
 )
 
-// part returns what slots held for so long, in milliseconds of one, are to a namespace.
+// part returns a namespace's part for slots held for so long, in milliseconds of one slot.
 func (s *Share) part(held int64) int64 {
 	weight := s.Weight
 	if weight == 0 {
@@ -100,8 +100,8 @@ func (s *Share) part(held int64) int64 {
 	return held * shareScale / weight
 }
 
-// advance lets time pass up to now for the namespaces that wait. One that did not wait before begins where the one is that had least:
-// nothing is saved up. free is how many slots nobody holds.
+// advance lets time pass up to now for the namespaces that wait. A namespace that did not wait before begins where the namespace is that has had
+// least, so it has saved nothing up. free is how many slots nobody holds.
 func (s *Shares) advance(waiting *groups, free int64) {
 	next := make(map[Space]had, waiting.Len())
 	least, slots := int64(-1), free

@@ -8,7 +8,7 @@ type Use struct {
 	since int64
 }
 
-// Take gives the namespace slots, or takes slots away if there are fewer than none of them.
+// Take gives the namespace slots, or takes slots away if slots is negative.
 func (u *Use) Take(slots, at int64) {
 	u.held, u.since = u.Held(at), at
 	u.Slots += slots

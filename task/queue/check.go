@@ -16,7 +16,7 @@ type Recount struct {
 	found  map[*Queues]*found
 
 	lanes    int // that hold a task
-	suspects int // of them, those of suspects
+	suspects int // lanes of suspects that hold a task
 	ahead    int // behaviors with later tasks
 }
 
@@ -33,19 +33,19 @@ type member struct {
 	running, held bool
 }
 
-// Recount returns one that has met no task. What is wrong it says to expect.
+// Recount returns a Recount that has met no task. It reports mistakes to expect.
 func (b *Board) Recount(expect func(ok bool, format string, args ...any)) *Recount {
 	return &Recount{b: b, expect: expect, queued: map[*Heap]int{}, lined: map[*Line]int{}, found: map[*Queues]*found{}}
 }
 
-// At verifies that a heap holds r at pos under that order.
+// At verifies that a heap holds r at pos, with this key and tie.
 func (c *Recount) At(h *Heap, pos table.Pos, r *Row, key int64, tie uint64, format string, args ...any) {
 	n := h.At(pos)
 	c.expect(n != nil && n.Item == r && n.Key == key && n.Tie == tie, format, args...)
 	c.queued[h]++
 }
 
-// Heap verifies the order of a heap, and that it holds nothing but what was met.
+// Heap verifies the order of a heap, and that it holds only rows that were met.
 func (c *Recount) Heap(name string, h *Heap) {
 	c.expect(h.Len() == c.queued[h], "%s: %d queued, recounted %d", name, h.Len(), c.queued[h])
 	err := h.Check()
@@ -66,7 +66,7 @@ func (c *Recount) In(l *Line, r *Row, format string, args ...any) {
 	c.expect(ok && l.at(n) == r.ID, format, args...)
 }
 
-// Line verifies the order of a line, and that it holds nothing but what was met.
+// Line verifies the order of a line, and that it holds only rows that were met.
 func (c *Recount) Line(name string, l *Line) {
 	c.expect(l.Len() == c.lined[l], "%s: %d queued, recounted %d", name, l.Len(), c.lined[l])
 	err := l.rest.Check()
@@ -101,8 +101,8 @@ func (c *Recount) of(q *Queues) *found {
 	return n
 }
 
-// Row verifies where a task is that belongs into the queue by time of that kind, by that time: in no other, and in a lane, or behind its
-// key, if it is due. Where among what runs or has ended it is the user verifies.
+// Row verifies the place of a task that belongs into the queue of the kind want, at the time at. It must be in no other queue. If it is due, it must
+// also be in a lane or behind its key. The user verifies its place among running and final tasks.
 func (c *Recount) Row(q *Queues, r *Row, x *Task, want Kind, at int64, id string) {
 	c.expect(r.Kind == want, "%s: wrong queue", id)
 	c.expect(want == Runs || r.At == at, "%s: the time that its queue goes by", id)
@@ -153,7 +153,7 @@ func (c *Recount) due(q *Queues, r *Row, x *Task, id string) {
 	}
 }
 
-// Queues verifies what the tasks of a behavior, under those limits, add up to.
+// Queues verifies what the tasks of a behavior add up to, under these limits.
 func (c *Recount) Queues(name string, q *Queues, limits Limits) {
 	n := c.of(q)
 	c.expect(q.Limits == limits, "L11: %s: limits %+v, should be %+v", name, q.Limits, limits)
@@ -186,8 +186,8 @@ func (c *Recount) Queues(name string, q *Queues, limits Limits) {
 	}
 }
 
-// key verifies that of the due tasks of a key exactly those are in lanes that its slots are for: of those that hold a slot the first in
-// T4 order, up to the slots that no running task has; of the others, up to those that nobody holds.
+// key verifies that exactly those due tasks of a key are in lanes for which the key has slots. Of the tasks that hold a slot, these are the first in
+// T4 order, as many as running tasks leave slots. Of the others, they are the first, as many as there are slots that no task holds.
 func (c *Recount) key(name string, q *Queues, k *Key, members []member) {
 	slices.SortFunc(members, func(x, y member) int {
 		return cmp.Or(cmp.Compare(x.row.Order(), y.row.Order()), cmp.Compare(x.created, y.created))

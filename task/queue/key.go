@@ -27,10 +27,10 @@ type Key struct {
 	Others  Team  // the other due tasks
 }
 
-// Team holds due tasks that have a number of slots in common: the first in T4 order are promoted into their lanes, the rest waits here.
+// Team holds due tasks that share a number of slots. The first in T4 order are promoted into their lanes. The rest waits here.
 type Team struct {
 	Waiting  Heap // in T4 order
-	Promoted Heap // in the reverse of it: the head is the first to step back
+	Promoted Heap // in the reverse order: the head is the first to step back
 }
 
 func (k *Key) team(holds bool) *Team {
@@ -46,8 +46,8 @@ func (k *Key) empty() bool {
 
 func (t *Team) len() int { return t.Waiting.Len() + t.Promoted.Len() }
 
-// slots returns how many due tasks of each team may be promoted. A holder needs no slot but the one that it holds; that holders too are
-// bounded matters when a limit was lowered, or made strict, over tasks that had run before.
+// slots returns how many due tasks of each team may be promoted. A holder needs only the slot that it holds. Holders are bounded, too, because a
+// limit may have been lowered, or made strict, after tasks had run.
 func (k *Key) slots(perKey int64) (holders, others int64) {
 	free := max(perKey-k.Running, 0)
 	return free, max(free-k.Held, 0)
@@ -63,7 +63,7 @@ func (q *Queues) Key(name string) *Key {
 	return k
 }
 
-// keyOf returns the key that counts r, which is noted.
+// keyOf returns the key that counts r, and notes it.
 func (b *Board) keyOf(q *Queues, r *Row, x *Task) *Key {
 	e := b.rows.Extra(r)
 	if e.Key == nil {
@@ -115,7 +115,7 @@ func (b *Board) LeaveKey(q *Queues, r *Row, x *Task) {
 	}
 }
 
-// Settle promotes the tasks of a key that its slots are for, and no others. It must follow every change of the key. Nil is no key.
+// Settle promotes as many tasks of a key as the key has slots for, and no others. It must follow every change of the key. nil means no key.
 func (b *Board) Settle(q *Queues, k *Key) {
 	if k == nil {
 		return
@@ -146,7 +146,7 @@ func (b *Board) fill(q *Queues, t *Team, slots int64) {
 	}
 }
 
-// Promote moves the first task of the team that waits into its lane.
+// Promote moves the first waiting task of the team into its lane.
 func (b *Board) Promote(q *Queues, t *Team) {
 	n := *t.Waiting.Head()
 	r := n.Item
@@ -156,7 +156,7 @@ func (b *Board) Promote(q *Queues, t *Team) {
 	b.enterLane(q, r, &x)
 }
 
-// Demote moves the last task of the team that is promoted back.
+// Demote moves the last promoted task of the team back.
 func (b *Board) Demote(q *Queues, t *Team) {
 	r := t.Promoted.Head().Item
 	t.Promoted.Remove(&b.rows.Extra(r).Side)
@@ -165,7 +165,7 @@ func (b *Board) Demote(q *Queues, t *Team) {
 	t.Waiting.Push(r.Order(), x.Created, &r.Place, r)
 }
 
-// Spare returns how many slots the key of x, which is not due yet, has beyond those that due tasks are promoted for.
+// Spare returns how many slots the key of x has besides the slots of promoted due tasks. x is not due yet.
 func (q *Queues) Spare(x *Task) int64 {
 	if !q.Limits.counts(x) {
 		return math.MaxInt64
@@ -187,8 +187,8 @@ func (q *Queues) Holds(x *Task) bool { return q.Limits.holds(x) }
 // Counts reports whether a limit per key counts x.
 func (q *Queues) Counts(x *Task) bool { return q.Limits.counts(x) }
 
-// SetLimits lets other limits hold. Where they differ from the former ones the queues are made anew, at a cost that grows with the
-// behavior's waiting tasks and with all running ones: running yields those of the behavior.
+// SetLimits sets the limits. If they differ from the former limits, the queues are made anew. This costs by the behavior's waiting tasks and by all
+// running tasks: running yields those of the behavior.
 func (b *Board) SetLimits(q *Queues, next Limits, running iter.Seq[*Row]) {
 	if next == q.Limits {
 		return
@@ -222,8 +222,7 @@ func (b *Board) SetLimits(q *Queues, next Limits, running iter.Seq[*Row]) {
 	}
 }
 
-// keyed returns the rows of q that a limit per key may concern: due ones, running ones, and those that may hold a slot before they are
-// due.
+// keyed returns the rows of q that a limit per key may concern: due tasks, running tasks, and tasks that may hold a slot before they are due.
 func (b *Board) keyed(q *Queues, running iter.Seq[*Row]) []*Row {
 	var rows []*Row
 	for r := range q.Due.All(b.rows) {

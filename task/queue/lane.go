@@ -1,8 +1,8 @@
 package queue
 
-// Lane holds the tasks of one behavior and one pinned version that may be assigned, in T4 order: due, and not held up by the limit of
-// their key. Suspects, which only some sessions may run, are in one of their own (SPEC L5). What blocks one of them (a pause,
-// max_concurrent, a module that nobody has) blocks them all, so that planning skips a lane whole (SPEC L11).
+// Lane holds the tasks of one behavior and one pinned version that may be assigned, in T4 order: due, and not held up by the limit of their key.
+// Suspects, which only some sessions may run, are in lanes of their own (SPEC L5). Whatever blocks one task of a lane (a pause, max_concurrent, a
+// module that nobody has) blocks all of them. So planning skips a lane as a whole (SPEC L11).
 type Lane struct {
 	LaneName
 	Behavior uint32 // Queues.Number
@@ -12,7 +12,7 @@ type Lane struct {
 
 // LaneName tells the lanes of a behavior apart.
 type LaneName struct {
-	Version  string // pinned; "" for tasks that will take the active one
+	Version  string // pinned; "" for tasks that will take the active version
 	Suspects bool
 }
 

@@ -2,15 +2,15 @@ package queue
 
 import "github.com/taskrt/taskrt/task/table"
 
-// Line is a queue of rows by time that nearly always grows at its end: tasks become due, and final, in order. Those that
-// do stand in a run, four bytes each, of which the key is in the row; any other is in a heap beside it.
+// Line is a queue of rows by time that nearly always grows at its end: tasks become due, and final, in order. Rows that come in order stand in a run,
+// four bytes each, and their keys are in the rows. All other rows are in a heap beside the run.
 type Line struct {
 	t4     bool     // by Row.Order, else by Row.At
 	chunks []*chunk // nil: nobody in it is left
 	base   uint64   // number of the first place of chunks[0]
 	front  uint64   // of the first row of the run
 	end    uint64   // after the last place that was given
-	last   Spot     // of the row that the run ended with
+	last   Spot     // of the row at which the run ended
 	alive  int      // rows in the run
 	rest   Heap
 }
@@ -18,7 +18,7 @@ type Line struct {
 const (
 	chunkRows = 142
 	lineShift = 32      // places that a row is moved forward at most before it goes into the heap
-	lineLoose = 1 << 16 // places from which a run in which little is left is written again
+	lineLoose = 1 << 16 // a run of so many places in which little is left is written again
 )
 
 type chunk struct {
@@ -70,7 +70,7 @@ func (l *Line) pos(r *Row) *table.Pos {
 	return &r.Pos
 }
 
-// Push enters r, whose task was created then.
+// Push enters r. created is when its task was created.
 func (l *Line) Push(t *Rows, r *Row, created uint64) {
 	at := Spot{l.key(r), created}
 	if l.alive == 0 {
@@ -116,8 +116,8 @@ func (l *Line) clear(n uint64) {
 	c.n--
 }
 
-// insert puts r before the last few of the run, and reports whether that was enough. Tasks that end in one entry do not in
-// order of creation.
+// insert puts r before the last few rows of the run, and reports whether this was enough. Tasks that end in one entry do not end in the order of
+// their creation.
 func (l *Line) insert(t *Rows, r *Row, at Spot) bool {
 	to := l.end
 	for ; ; to-- {
@@ -242,15 +242,15 @@ func (l *Line) Before(t *Rows, r *Row, most int) (n int) {
 
 // Cursor walks a line in order without changing it.
 type Cursor struct {
-	Row  *Row // the current one; nil: the end
+	Row  *Row // the current row; nil: the end
 	l    *Line
 	t    *Rows
 	at   uint64
-	run  bool // at is the next one of the run
+	run  bool // at is the next row of the run
 	rest table.Cursor[*table.Pos, uint64, *Row]
 }
 
-// Cursor returns one that stands at the head.
+// Cursor returns a cursor that stands at the head.
 func (l *Line) Cursor(t *Rows) Cursor {
 	c := Cursor{l: l, t: t, rest: l.rest.Cursor()}
 	c.at, c.run = l.next(l.front, l.alive > 0)

@@ -7,8 +7,7 @@ package queue
 
 import "github.com/taskrt/taskrt/task/table"
 
-// Heap is a queue from whose middle rows are taken. Its ties are revs, tokens and the like, so that the order of two rows never depends
-// on history.
+// Heap is a queue that lets rows be taken from its middle. Its ties are revs, tokens and the like, so the order of two rows never depends on history.
 type Heap = table.Heap[*table.Pos, uint64, *Row]
 
 // Task is what a Board is told of a task.
@@ -22,7 +21,7 @@ type Task struct {
 	Bound   bool // one session alone may run it: it waits in no lane, and has no key
 }
 
-// Source tells of tasks that wait and that nobody speaks of.
+// Source tells of waiting tasks that a call has not named.
 type Source interface{ Waiting(r *Row) Task }
 
 // Board holds what waits of all behaviors. Reads may run beside each other, not beside writes.
@@ -37,15 +36,15 @@ type Board struct {
 // NewBoard returns an empty board for rows.
 func NewBoard(rows *Rows, source Source) Board { return Board{rows: rows, source: source} }
 
-// Queues are those of one behavior.
+// Queues are the queues of one behavior.
 type Queues struct {
 	Number   uint32 // of the behavior: Row.Behavior
 	Future   Heap   // waiting, their time is to come; by (not_before, created)
 	Retrying int64  // in Future: those that failed
 	Due      Line   // waiting, their time has come, blocked or not; by (due since, created)
-	Success  Line   // final tasks by (finished_at, created): what retention sweeps (SPEC T9)
+	Success  Line   // final tasks by (finished_at, created), for retention (SPEC T9)
 	Failure  Line
-	Excess   Line // those of both that are too many to be kept for ever
+	Excess   Line // tasks of both kinds that are too many to be kept for ever
 	Lanes    map[LaneName]*Lane
 	Keys     map[string]*Key // by name, while there is a limit per key
 	Limits   Limits
@@ -53,7 +52,7 @@ type Queues struct {
 	ahead table.Pos // in Board.futures, while Future holds a task
 }
 
-// NewQueues returns empty ones.
+// NewQueues returns empty queues.
 func NewQueues() Queues { return Queues{Lanes: map[LaneName]*Lane{}, Keys: map[string]*Key{}} }
 
 // OrderOf is the order of due tasks: each step of priority is worth one minute of waiting (SPEC T4).
@@ -95,7 +94,7 @@ func (b *Board) lookAhead(q *Queues) {
 	}
 }
 
-// Next returns the row in all Futures whose time comes first, and that time; nil for none.
+// Next returns the row in all Futures whose time comes first, and its time; nil if there is none.
 func (b *Board) Next() (r *Row, at int64) {
 	n := b.futures.Head()
 	if n == nil {

@@ -8,7 +8,7 @@ import (
 
 // Row is where one task stands. It has no pointers, and stays where it is until the task is removed.
 type Row struct {
-	At       int64 // what its queue goes by: not_before of what waits, since when it is due of what is due, finished_at of what is final
+	At       int64 // the order of its queue: not_before of a later task, since when a due task is due, finished_at of a final task
 	ID       table.Handle
 	Behavior uint32    // Queues.Number
 	Pos      table.Pos // in the queue that it is in by time
@@ -52,17 +52,17 @@ type Rows struct {
 // NewRows returns an empty table. created tells of each row when its task was created.
 func NewRows(created func(h table.Handle) uint64) Rows { return Rows{created: created} }
 
-// Row returns the row with the handle, which somebody has.
+// Row returns the row with the handle. It must be in use.
 func (t *Rows) Row(h table.Handle) *Row { return t.slab.Row(h) }
 
-// Add returns a row that nobody has.
+// Add returns a row that was not in use.
 func (t *Rows) Add() *Row {
 	h, r := t.slab.Add()
 	r.ID = h
 	return r
 }
 
-// Remove gives r up, and reports whether its page went with it.
+// Remove frees r, and reports whether its page went with it.
 func (t *Rows) Remove(r *Row) bool {
 	t.dropExtra(r)
 	return t.slab.Remove(r.ID)
