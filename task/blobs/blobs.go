@@ -51,14 +51,13 @@ type Row struct {
 	Ready  bool   // records may refer to it
 }
 
-// Table holds blobs. Digests come in no order, but for a snapshot's. Reads may run beside each other, not beside writes; Freeze is a
-// write.
+// Table holds blobs. Digests come in no order, except from a snapshot. Reads may run beside each other, not beside writes; Freeze is a write.
 type Table struct {
 	rows table.Sorted[Digest, Row, page]
 	kind uint64
 	sum  uint64
 
-	Holds holds.Table // while it has some, nobody removes a blob
+	Holds holds.Table // while there are any, nobody removes a blob
 }
 
 type page = [128]Row
@@ -70,7 +69,7 @@ func New(kind, held uint64) Table {
 	})}
 }
 
-// hash is that of a row without its Refs.
+// hash returns the hash of a row without its Refs.
 func (t *Table) hash(r *Row) uint64 { return r.Blob().Hash(t.kind) }
 
 // Len returns how many blobs there are.
@@ -83,7 +82,7 @@ func (t *Table) Sum() uint64 { return t.sum + t.Holds.Sum() }
 // Get returns a blob to be read, or nil.
 func (t *Table) Get(d Digest) *Row { return t.rows.Get(d) }
 
-// Find is Get by the text of a digest; nil for what is none.
+// Find is Get by the text of a digest. It returns nil for a text that is no digest.
 func (t *Table) Find(s string) *Row {
 	if d, ok := Parse(s); ok {
 		return t.rows.Get(d)
@@ -91,7 +90,7 @@ func (t *Table) Find(s string) *Row {
 	return nil
 }
 
-// After yields the blobs behind a digest, all of them for what is none, to be read.
+// After yields the blobs behind a digest, to be read. It yields all blobs for a text that is no digest.
 func (t *Table) After(s string) func(yield func(*Row) bool) {
 	if d, ok := Parse(s); ok {
 		return t.rows.After(d)
@@ -105,8 +104,8 @@ func (t *Table) Add(r Row) {
 	t.rows.Insert(r.Digest, r)
 }
 
-// Note writes that a blob was put at an instant, and that records may refer to it from now on if ready. It reports whether that is new
-// of it. A blob that is not there is made at the index.
+// Note writes that a blob was put at an instant, and, if ready, that records may refer to it from now on. It reports whether it has just become
+// ready. A blob that is not there is made, at the index.
 func (t *Table) Note(d Digest, size, at int64, ready bool, index uint64) bool {
 	r := t.rows.Edit(d)
 	if r == nil {
@@ -120,7 +119,7 @@ func (t *Table) Note(d Digest, size, at int64, ready bool, index uint64) bool {
 	return news
 }
 
-// Refresh makes a blob that is there as young as one that was put at an instant.
+// Refresh makes a blob that is there as young as a blob that was put at the instant.
 func (t *Table) Refresh(d Digest, at int64) {
 	r := t.rows.Edit(d)
 	t.sum -= t.hash(r)
@@ -128,7 +127,7 @@ func (t *Table) Refresh(d Digest, at int64) {
 	t.sum += t.hash(r)
 }
 
-// Refer counts that so many records more, or fewer, need a blob that is there.
+// Refer counts that so many more, or fewer, records need a blob that is there.
 func (t *Table) Refer(d Digest, by int64) { t.rows.Edit(d).Refs += by }
 
 // Remove removes a blob that is there.

@@ -8,8 +8,8 @@ import (
 // MaxNamed bounds the blobs that one payload names, besides the blob that it is.
 const MaxNamed = 1_000
 
-// Wrong says what is wrong with the blobs of a payload: content is the blob that it is, of size bytes, or ""; named are those that it names.
-// data is how many bytes it has beside them, and none says that they have no encoding. It returns "" if nothing is wrong.
+// Wrong says what is wrong with the blobs of a payload; "": nothing. content is the blob that the payload is, of size bytes, or "". named are the
+// blobs that it names. data is how many bytes it has itself. none says that it has no encoding.
 func Wrong(content string, size int64, named []string, data int, none bool) string {
 	switch {
 	case content == "" && (size != 0 || len(named) == 0 || data == 0):
@@ -29,7 +29,7 @@ func Wrong(content string, size int64, named []string, data int, none bool) stri
 	return ""
 }
 
-// Each yields the blobs of a payload: the one that it is, unless that is "", and those that it names.
+// Each yields the blobs of a payload: the blob that it is, unless content is "", and the blobs that it names.
 func Each(content string, named []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if content != "" && !yield(content) {

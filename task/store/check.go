@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/task/table"
 )
 
-// Check verifies how records are kept: the order of creation, rows, cells, the index, the arena. That each is found by its key the user
-// verifies.
+// Check verifies how records are kept: the order of creation, rows, cells, the index, the arena. The user verifies that each record is found by its
+// key.
 func (s *Store[T]) Check() error {
 	met := map[table.Handle]bool{}
 	if err := s.order.Check(func(free *table.Handle) bool { return *free == 0 }); err != nil {
@@ -31,8 +31,8 @@ func (s *Store[T]) Check() error {
 	return s.checkRecords(met)
 }
 
-// checkRecords verifies what is alive and dead, record by record, that what is read of each packs to the same bytes, and how often names
-// are named.
+// checkRecords verifies, record by record, what is alive and dead, that each record packs to the same bytes after it was read, and how often each
+// name is used.
 func (s *Store[T]) checkRecords(met map[table.Handle]bool) error {
 	var packed []table.Ref
 	for h := range met { // order-free: any violation will do

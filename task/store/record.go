@@ -42,7 +42,7 @@ func (v *view[T]) record(c *cell) *T {
 	return v.form.Read(&v.owners[owner], recordID(record), c.created, names, body)
 }
 
-// Names are those of a packed record that have not been read yet.
+// Names are the names of a packed record that have not been read yet.
 type Names struct {
 	b     []byte
 	count uint64
@@ -68,7 +68,7 @@ func (x Names) All(yield func(n uint64) bool) {
 	}
 }
 
-// splitNames returns the names of a packed record, of which the ID and the owner have been read, and its body.
+// splitNames returns the names and the body of a packed record. Its ID and its owner have been read.
 func splitNames(b []byte) (Names, []byte) {
 	count, length := binary.Uvarint(b)
 	b = b[length:]
@@ -151,7 +151,7 @@ func (v *view[T]) hasID(at table.Ref, id string) bool {
 	return string(text[:]) == id
 }
 
-// appendID writes an ID: one that is a UUID in lower case takes 17 bytes, 0 and the 16 that it is; any other follows its length.
+// appendID writes an ID. A UUID in lower case takes 17 bytes: 0 and its 16 bytes. Any other ID follows its length.
 func appendID(b []byte, id string) []byte {
 	if len(id) == uuidLength {
 		if uuid, ok := parseUUID((*[uuidLength]byte)([]byte(id))); ok {

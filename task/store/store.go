@@ -20,25 +20,25 @@ import (
 // Form is what a Store cannot know of records T.
 type Form[T any] interface {
 	Key(t *T) (namespace, id string)
-	Created(t *T) uint64 // rising, no two records have the same
+	Created(t *T) uint64 // it rises, and no two records have the same
 	Packs(t *T) bool     // whether it can be packed
-	Stays(t *T) bool     // whether it is unlikely to change soon; it only decides beside which others it is kept
-	// AppendNames appends the names in a packed record: how many there are, and a number of each, which names gives.
+	Stays(t *T) bool     // whether it is unlikely to change soon; this only decides beside which records it is kept
+	// AppendNames appends the names of a packed record: how many there are, and for each its number in names.
 	AppendNames(b []byte, names *table.Names, t *T) []byte
-	// AppendBody appends all else that the record says, besides its ID, when it was created and whose it is.
+	// AppendBody appends the rest of the record: everything but its ID, its owner and when it was created.
 	AppendBody(b []byte, t *T) []byte
 	// Read makes the record of an owner again. names and body may be kept: they never change.
 	Read(of *Owner, id string, created uint64, names Names, body []byte) *T
 }
 
-// Owner is whose records are: what very many of them have in common.
+// Owner is what very many records have in common.
 type Owner struct{ Namespace, Name string }
 
 // Store holds records. Reads may run beside each other between End and Begin, not beside writes; Freeze is a write.
 type Store[T any] struct {
 	Rows    queue.Rows
 	index   table.Index
-	view[T]                    // what records are read from
+	view[T]                    // the records are read from it
 	cells   table.Pages[cells] // by the page of the row
 	order   orderTable         // rows in order of creation
 	spare   []uint32           // numbers of live that are free
@@ -50,7 +50,7 @@ type Store[T any] struct {
 	told *T         // its record
 }
 
-// pageRows is how many rows a page of anything kept for each of them has.
+// pageRows is how many rows each page has that keeps something for every row.
 const pageRows = table.PageRows
 
 // cell is what a snapshot needs of a row.
@@ -59,7 +59,7 @@ type cell struct {
 	created uint64
 }
 
-// cells are those of a page of rows.
+// cells are the cells of a page of rows.
 type cells [pageRows]cell
 
 // orderTable holds rows by when they were created. Removal leaves its pages a quarter full on average.
@@ -70,13 +70,13 @@ type orderPage = [284]table.Handle
 // live are records that are not packed.
 type live[T any] [pageRows]*T
 
-// view is what it takes to read records: the store's own, or a Frozen's.
+// view is what is needed to read records, of the store itself or of a Frozen.
 type view[T any] struct {
 	form   Form[T]
 	arena  table.Arena
 	live   table.Pages[live[T]]
 	names  table.Names
-	owners []Owner // by number; none for those that are free
+	owners []Owner // by number; empty for free numbers
 }
 
 // New returns an empty store.
@@ -103,7 +103,7 @@ func (s *Store[T]) Get(namespace, id string) *queue.Row {
 	return s.Rows.Row(h)
 }
 
-// hashKey is not part of any contract: it orders nothing that anybody sees.
+// hashKey is not part of any contract, because nobody can see an order that it makes.
 func hashKey(namespace, id string) uint64 {
 	h := hash.New(0)
 	h.Str(id)
@@ -129,7 +129,7 @@ func (s *Store[T]) writableCell(h table.Handle) *cell {
 // Created returns when the task of r was created.
 func (s *Store[T]) Created(r *queue.Row) uint64 { return s.cell(r.ID).created }
 
-// Record returns the record of r. Between two entries many may call it at once: it keeps nothing then.
+// Record returns the record of r. Between two entries many readers may call it at once, so it remembers nothing then.
 func (s *Store[T]) Record(r *queue.Row) *T {
 	if s.warm == r {
 		return s.told
@@ -165,7 +165,7 @@ func (s *Store[T]) DropOwner(n uint32) {
 	s.left = append(s.left, n)
 }
 
-// Add makes a row for the record t of an owner, created after every other.
+// Add makes a row for the record t of an owner. t was created after all others.
 func (s *Store[T]) Add(owner uint32, t *T) *queue.Row {
 	r := s.Rows.Add()
 	if no := int(r.ID / pageRows); !s.cells.Has(no) {
@@ -197,7 +197,7 @@ func (s *Store[T]) Replace(r *queue.Row, t *T) {
 	s.arena.Compact(s.kept)
 }
 
-// Remove takes r out, whose record is t. The row may become another task's.
+// Remove takes out r, whose record is t. Another task may get the row.
 func (s *Store[T]) Remove(r *queue.Row, t *T) {
 	c := s.writableCell(r.ID)
 	s.release(c.record)
@@ -213,7 +213,7 @@ func (s *Store[T]) Remove(r *queue.Row, t *T) {
 	s.arena.Compact(s.kept)
 }
 
-// At returns the row of what was created then, or nil.
+// At returns the row of the record that was created then, or nil.
 func (s *Store[T]) At(created uint64) *queue.Row {
 	h := s.order.Get(created)
 	if h == nil {
@@ -222,7 +222,7 @@ func (s *Store[T]) At(created uint64) *queue.Row {
 	return s.Rows.Row(*h)
 }
 
-// From yields the rows of what was created after that, in order of creation.
+// From yields the rows of the records that were created after that, in order of creation.
 func (s *Store[T]) From(created uint64) iter.Seq[*queue.Row] {
 	return func(yield func(*queue.Row) bool) {
 		for h := range s.order.After(created) {
@@ -270,7 +270,7 @@ func (s *Store[T]) release(at table.Ref) {
 	s.arena.Free(at)
 }
 
-// owner returns the row whose record is at a place, or nil if it is dead: a record is alive if the row of its key has it.
+// owner returns the row whose record is at a place, or nil if the record is dead. A record is alive if the row of its key has it.
 func (s *Store[T]) owner(at table.Ref, record []byte) *queue.Row {
 	r := s.Get(s.owners[ownerOf(record)].Namespace, recordID(record))
 	if r == nil || s.cell(r.ID).record != at {
@@ -279,7 +279,7 @@ func (s *Store[T]) owner(at table.Ref, record []byte) *queue.Row {
 	return r
 }
 
-// kept returns where the row says that its record is at a place, to be written, or nil if the record is dead.
+// kept returns the Ref by which a row says that its record is at a place, to be overwritten. It returns nil if the record is dead.
 func (s *Store[T]) kept(at table.Ref, record []byte) *table.Ref {
 	if r := s.owner(at, record); r != nil {
 		return &s.writableCell(r.ID).record
@@ -312,8 +312,8 @@ func (f *Frozen[T]) All(yield func(*T) bool) {
 	}
 }
 
-// Of yields records in order of creation: all of the owners that are wanted, and of the others those that are not packed, which the caller
-// passes over. wanted is asked once for each owner. Packed records of the others are passed over as they lie, and not read.
+// Of yields the records of the wanted owners in order of creation. wanted is asked once for each owner. Packed records of other owners are passed
+// over without being read. Other records of other owners are yielded, too, and the caller has to pass over them.
 func (f *Frozen[T]) Of(wanted func(*Owner) bool, yield func(*T) bool) {
 	skip := make([]bool, len(f.owners))
 	for i := range f.owners {

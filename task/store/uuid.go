@@ -6,7 +6,7 @@ const uuidLength = 36
 // uuidDigits are where each of its bytes has its two digits.
 const uuidDigits = "\x00\x02\x04\x06\x09\x0b\x0e\x10\x13\x15\x18\x1a\x1c\x1e\x20\x22"
 
-// parseUUID takes no branch for a digit: a processor guesses which way a branch goes, and half of them wrong.
+// parseUUID takes no branch for a digit, because a processor would guess half of these branches wrong.
 func parseUUID(text *[uuidLength]byte) (uuid [16]byte, ok bool) {
 	var all byte
 	for i := range uuid {

@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// Arena holds records, which are bytes with their length in front, in chunks that are only appended to. Written bytes
-// stay as they are: a frozen arena reads them, and so does a caller that was handed a part of a record. A record that
-// was given up is dead. When much is dead, the live records of the emptiest chunks are written again, and the chunks
-// are let go. Records that stay have chunks of their own: so most of the others' chunks die as a whole, and nothing has
-// to be written again.
+// Arena holds records, which are bytes with their length in front, in chunks that are only appended to. Written bytes stay as they are: a frozen
+// arena reads them, and so does a caller that was handed a part of a record. A record that was given up is dead. When much is dead, the live records
+// of the emptiest chunks are written again, and the chunks are let go. Records that stay have chunks of their own. So most of the other chunks die as
+// a whole, and nothing has to be written again.
 type Arena struct {
 	chunks [][]byte   // nil: no chunk has this number
 	use    []chunkUse // of chunks; nil in a frozen arena, which is only read
 	gone   []uint32   // numbers of chunks that are nil
-	open   [2]int     // the chunks that are appended to, of records that pass and of those that stay; -1: none
+	open   [2]int     // the chunks that are appended to, of records that pass and of records that stay; -1: none
 	hand   int        // where Compact goes on looking
 	alive  int        // bytes of records in all chunks
 	dead   int
@@ -40,8 +39,7 @@ const DeadBytes = 256 << 10
 // NewArena returns an empty arena.
 func NewArena() Arena { return Arena{open: [...]int{-1, -1}} }
 
-// These are what records do: most of those that pass are given up in the order in which they were written, those that
-// stay are given up late.
+// These are the kinds of records. Most records that pass are given up in the order in which they were written. Records that stay are given up late.
 const (
 	passes = iota
 	stays
@@ -69,8 +67,8 @@ func (a *Arena) record(at Ref) (record []byte, whole int) {
 	return b[n:whole:whole], whole
 }
 
-// Write appends a record. The first MaxLength bytes of b are room for the record's length. stay says that the record is
-// to outlive most others. Where that turns out to be wrong, only memory is lost, until Compact gets it back.
+// Write appends a record. The first MaxLength bytes of b are room for the record's length. stay says that the record is to outlive most others. If
+// this turns out to be wrong, only memory is lost, until Compact gets it back.
 func (a *Arena) Write(b []byte, stay bool) Ref {
 	var head [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(head[:], uint64(len(b)-MaxLength))
@@ -160,7 +158,7 @@ func (a *Arena) Compact(owner func(at Ref, record []byte) *Ref) {
 	}
 }
 
-// evacuate writes the records that are alive in a chunk elsewhere. They have stayed when others went.
+// evacuate writes the live records of a chunk elsewhere, as records that stay: they are still there when the others have gone.
 func (a *Arena) evacuate(chunk int, owner func(at Ref, record []byte) *Ref) {
 	end := a.use[chunk].end
 	for at := 0; at < end; {

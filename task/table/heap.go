@@ -18,7 +18,7 @@ type Place interface{ *Pos | Untold }
 // Node is an item and its order: by Key, then by Tie. Tie is unique within a heap if the order of two items must not
 // depend on history. Place points into the item, so that a node can be moved without knowing the item's type.
 type Node[P Place, T cmp.Ordered, I any] struct {
-	Item  I // Item and Place come first: there a type of no size takes no room
+	Item  I // Item and Place come first: in this place a type without size takes no room
 	Place P
 	Key   int64
 	Tie   T
@@ -184,7 +184,7 @@ func (h *Heap[P, T, I]) Check() error {
 	return nil
 }
 
-// Cursor walks a heap in order without changing it: k steps cost O(k log k), whatever the heap's size.
+// Cursor walks a heap in order without changing it. k steps cost O(k log k), whatever the heap's size.
 type Cursor[P Place, T cmp.Ordered, I any] struct {
 	h        *Heap[P, T, I]
 	frontier Heap[Untold, T, int] // positions of nodes whose parents were passed

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// List holds rows in order of their keys in one array: what there is little of, or what changes seldom.
+// List holds rows in order of their keys in one array. It is for few rows, or for rows that seldom change.
 type List[K, V any] struct {
 	Rows    []V // to be read
 	key     func(V) K
@@ -22,7 +22,7 @@ func (l *List[K, V]) Find(k K) (int, bool) {
 	return slices.BinarySearchFunc(l.Rows, k, func(row V, k K) int { return l.compare(l.key(row), k) })
 }
 
-// Get returns the row of a key; the zero row for none.
+// Get returns the row of a key, or the zero row if there is none.
 func (l *List[K, V]) Get(k K) (row V) {
 	if i, ok := l.Find(k); ok {
 		return l.Rows[i]
@@ -30,7 +30,7 @@ func (l *List[K, V]) Get(k K) (row V) {
 	return row
 }
 
-// Put adds a row, or lets it take the place of the one with its key.
+// Put adds a row, or lets it take the place of the row with its key.
 func (l *List[K, V]) Put(row V) {
 	if i, ok := l.Find(l.key(row)); ok {
 		l.Rows[i] = row

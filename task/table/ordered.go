@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// The functions of this file keep a short list in the order of a number or a name that each row has for good.
+// The functions of this file keep a short list in order. Rows are ordered by a number or a name that never changes.
 
 // place returns the place of the row of a key, or where it would stand.
 func place[V any, K cmp.Ordered](rows []V, key K, of func(V) K) (int, bool) {
 	return slices.BinarySearchFunc(rows, key, func(row V, key K) int { return cmp.Compare(of(row), key) })
 }
 
-// Put puts a row into its place in a list, unless one of its key stands there.
+// Put puts a row into its place in a list, unless a row with its key stands there.
 func Put[V any, K cmp.Ordered](rows []V, row V, of func(V) K) []V {
 	i, there := place(rows, of(row), of)
 	if there {
@@ -27,7 +27,7 @@ func Drop[V any, K cmp.Ordered](rows []V, key K, of func(V) K) []V {
 	switch i, there := place(rows, key, of); {
 	case !there:
 		return rows
-	case i == 0: // what came first mostly goes first
+	case i == 0: // the first row mostly goes first
 		clear(rows[:1])
 		return rows[1:]
 	default:

@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// Rows are the arrays that a page of a Sorted can be. They are listed because Go has no parameter that is a number.
+// Rows are the arrays that a page of a Sorted can be. They are listed because a type parameter in Go cannot be a number.
 type Rows[V any] interface{ [128]V | [284]V }
 
 // slice returns the rows of a page.
@@ -27,9 +27,9 @@ type Order[K, V any] struct {
 	Compare func(a, b K) int
 }
 
-// Sorted holds rows in order of their keys, in pages that are frozen without being copied. Finding, inserting and
-// removing take O(log n) and the length of a page. A full page is split. A page that is nearly empty is merged with
-// such a neighbor. Rows that come in order fill their pages.
+// Sorted holds rows in order of their keys, in pages that are frozen without being copied. Finding, inserting and removing take O(log n) and the
+// length of a page. A full page is split. A page that is nearly empty is merged with a neighbor if both fill at most half a page. Rows that come in
+// order fill their pages.
 type Sorted[K, V any, A Rows[V]] struct {
 	pages  Pages[run[A]] // no page is empty
 	firsts []K           // the first key of each page: searched without touching the pages
@@ -257,7 +257,7 @@ func (f *Frozen[V, A]) All(yield func(row *V) bool) {
 	}
 }
 
-// Finder finds rows by rising keys that are there. Most are in the page of the key before.
+// Finder finds rows by keys that rise and that are there. Most are in the same page as the key before.
 type Finder[K, V any, A Rows[V]] struct {
 	t *Sorted[K, V, A]
 	i int
