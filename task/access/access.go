@@ -48,7 +48,7 @@ func Role(name string) (Roles, bool) {
 	return 1 << max(i, 0), i >= 0
 }
 
-// Lack says in words that a role is lacking, or that one of several is, and for what.
+// Lack says in words which role is lacking, or which of several, and for what.
 func Lack(roles Roles, where string) string {
 	one := "the role "
 	if len(roles.Names()) > 1 {
@@ -57,7 +57,7 @@ func Lack(roles Roles, where string) string {
 	return "this needs " + one + roles.String() + where
 }
 
-// ForBehavior says in words for what a role is needed that is given by behavior.
+// ForBehavior says in words that a role is needed for a behavior of a namespace.
 func ForBehavior(behavior, namespace string) string {
 	return fmt.Sprintf(" for behavior %.130s in namespace %s", behavior, namespace)
 }
@@ -101,7 +101,7 @@ func (g *Grant) Allows(roles Roles, namespace, behavior string) bool {
 	return g.Roles&roles != 0 && anyOf(g.Namespaces, namespace) && anyOf(g.Behaviors, behavior)
 }
 
-// In reports whether g gives one of the roles in a namespace: for all behaviors or only for some.
+// In reports whether g gives one of the roles in a namespace, for all behaviors or only for some.
 func (g *Grant) In(roles Roles, namespace string) bool {
 	return g.Roles&roles != 0 && anyOf(g.Namespaces, namespace)
 }
@@ -121,8 +121,8 @@ func (g *Grant) Covers(o *Grant) bool {
 	return g.Roles&o.Roles == o.Roles && covers(g.Namespaces, o.Namespaces) && covers(g.Behaviors, o.Behaviors)
 }
 
-// covers reports whether each of the narrow patterns stands for nothing that no wide pattern stands for. Each is looked at by itself:
-// names have so many endings that a pattern with "*" is never covered by several others.
+// covers reports whether each narrow pattern stands only for names for which a wide pattern stands, too. Each pair is looked at by itself: names have
+// so many endings that a pattern with "*" is never covered by several others together.
 func covers(wide, narrow []string) bool {
 	for _, n := range narrow {
 		begin, open := strings.CutSuffix(n, "*")
@@ -168,7 +168,7 @@ func checkPatterns(patterns []string) string {
 	return ""
 }
 
-// isWord reports whether a text has the characters of names only.
+// isWord reports whether a text has only characters of names.
 func isWord(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-'

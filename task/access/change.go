@@ -18,8 +18,8 @@ const (
 	CodeNoNamespace   = "namespace_not_found"
 )
 
-// New returns the token that is made of x, which lacks what only the table knows: the number, and the name of the token that asked for it.
-// secret is the SHA-256 of its secret, and lifetime how long it holds; 0: for ever.
+// New returns the token that is made of x. It adds what only the table knows: the number, and the name of the token that asked for it. secret is the
+// SHA-256 of the token's secret, and lifetime is how long it holds; 0: for ever.
 func (t *Table) New(x Token, secret []byte, lifetime int64) (*Token, Refusal) {
 	x.Number, x.Creator = max(t.Last, Root)+1, t.name(x.CreatedBy)
 	if lifetime > 0 {
@@ -42,7 +42,7 @@ func (t *Table) New(x Token, secret []byte, lifetime int64) (*Token, Refusal) {
 	return &x, Refusal{}
 }
 
-// Find returns the token of a name, if it has the number; 0: any.
+// Find returns the token of a name, if it has this number; 0: any number.
 func (t *Table) Find(name string, number uint64) (*Token, Refusal) {
 	if x := t.Named(name); x != nil && (number == 0 || number == x.Number) {
 		return x, Refusal{}
@@ -50,7 +50,7 @@ func (t *Table) Find(name string, number uint64) (*Token, Refusal) {
 	return nil, Refusal{CodeNotFound, "name", "there is no such access token"}
 }
 
-// Rotated returns a token with another secret. The former one holds for a while; 0: no longer.
+// Rotated returns a token with another secret. The former secret holds for overlap more; 0: no longer.
 func (t *Table) Rotated(name string, number uint64, secret []byte, overlap, now int64) (*Token, Refusal) {
 	x, r := t.Find(name, number)
 	if x == nil {
@@ -81,7 +81,7 @@ func (t *Table) give(x *Token, secret []byte, length int64, field string) Refusa
 	return Refusal{}
 }
 
-// after returns a time so much later, without overflow, which is never 0.
+// after returns a time so much later, without overflow. It is never 0.
 func after(now, length int64) int64 {
 	const end = 1<<63 - 1
 	if now > end-length {
@@ -90,7 +90,7 @@ func after(now, length int64) int64 {
 	return cmp.Or(now+length, 1)
 }
 
-// ReplaceSignIn takes other settings of sign-in in the place of those with a rev (SPEC A7). rev is the last one; the write adds its own.
+// ReplaceSignIn replaces the settings of sign-in that have the rev former (SPEC A7). rev is the machine's last rev. The write adds one to it.
 func (t *Table) ReplaceSignIn(settings string, former uint64, rev *uint64) Refusal {
 	switch {
 	case len(settings) > MaxSignIn:

@@ -26,7 +26,7 @@ type Scalars struct {
 type Table struct {
 	rows    table.Sorted[string, *Token, page]
 	numbers map[uint64]*entry
-	hashes  map[Hash]*entry // of present secrets, and of former ones
+	hashes  map[Hash]*entry // by present and by former secrets
 	due     table.Heap[*table.Pos, uint64, *entry]
 	Scalars
 	kind uint64 // of hashes
@@ -124,7 +124,7 @@ func (t *Table) After(name string) func(yield func(*Token) bool) {
 	}
 }
 
-// Put adds a token, or lets it take the place of the one with its number, whose name it has.
+// Put adds a token, or lets it take the place of the token with the same number and name.
 func (t *Table) Put(x *Token) {
 	if former := t.numbers[x.Number]; former != nil {
 		t.leave(former)
@@ -194,8 +194,7 @@ func (t *Table) Restore(last, rev uint64, rootOff bool, s *SignIn) {
 	}
 }
 
-// Due returns a token of which something has ended at a time, and the token without it, which is nil if it has expired; nil if there is
-// none.
+// Due returns a token of which something has ended at a time, or nil. next is the token without this, or nil if the token has expired.
 func (t *Table) Due(now int64) (was, next *Token) {
 	n := t.due.Head()
 	if n == nil || n.Key > now {
@@ -210,7 +209,7 @@ func (t *Table) Due(now int64) (was, next *Token) {
 	return was, &copied
 }
 
-// Next returns when Due has a token next; 0: never.
+// Next returns when Due will next return a token; 0: never.
 func (t *Table) Next() int64 {
 	if n := t.due.Head(); n != nil {
 		return n.Key

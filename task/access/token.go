@@ -12,12 +12,12 @@ type Hash [32]byte
 // Token is an access token as the replicated state keeps it: everything but its secret (SPEC A4). Times are Unix milliseconds of the log's
 // clock, and 0 is none. Values are immutable.
 type Token struct {
-	Number      uint64 `cbor:"1,keyasint"`           // every command names it; none is given twice
+	Number      uint64 `cbor:"1,keyasint"`           // every command names it; no number is given twice
 	Name        string `cbor:"2,keyasint"`           // unique
 	Grant       Grant  `cbor:"3,keyasint"`           //
 	Hash        Hash   `cbor:"4,keyasint"`           //
-	Former      Hash   `cbor:"5,keyasint"`           // of the secret from before the last rotation; zero: none, or it holds no longer
-	FormerUntil int64  `cbor:"6,keyasint,omitempty"` // when the former secret ends to hold
+	Former      Hash   `cbor:"5,keyasint"`           // of the secret before the last rotation; zero: there is none, or it holds no longer
+	FormerUntil int64  `cbor:"6,keyasint,omitempty"` // until when the former secret holds
 	Expires     int64  `cbor:"7,keyasint,omitempty"`
 	CreatedAt   int64  `cbor:"8,keyasint,omitempty"`
 	RotatedAt   int64  `cbor:"9,keyasint,omitempty"`
@@ -25,7 +25,7 @@ type Token struct {
 	Creator     string `cbor:"11,keyasint,omitempty"` // its name then
 	Rate        int64  `cbor:"12,keyasint,omitempty"` // requests per second and node; 0: no limit
 	Rev         uint64 `cbor:"13,keyasint"`
-	Subject     string `cbor:"14,keyasint,omitempty"` // of a session (SPEC A7): who has signed in; "": it is none
+	Subject     string `cbor:"14,keyasint,omitempty"` // of a session (SPEC A7): who has signed in; "": it is no session
 }
 
 // Root is the number of the root token. It follows from the cluster secret and is not in the state.
@@ -43,7 +43,7 @@ const (
 	MaxSubject = 320                 // bytes
 	MaxSignIn  = 64 << 10            // bytes of the settings
 
-	// MaxSessions is from how many tokens on no session begins: whoever may sign in must not take the place of tokens that an admin makes.
+	// MaxSessions is the number of tokens from which on no session begins: people who sign in must not take the place of tokens that an admin makes.
 	MaxSessions = MaxTokens / 2
 )
 
@@ -81,7 +81,7 @@ const (
 	MaxName = 64
 )
 
-// IsName reports whether a token could have the name. RootName is one, too.
+// IsName reports whether a token could have the name. It holds for RootName, too.
 func IsName(name string) bool {
 	return len(name) >= MinName && len(name) <= MaxName && 'a' <= name[0] && name[0] <= 'z' && isWord(name)
 }

@@ -4,11 +4,11 @@ package access
 type Caller struct {
 	Token uint64 // number of the access token
 
-	// These say from where, by which route and on what a change is made that is recorded; else they are "".
+	// These say from where, by which route and on what a recorded change is made. For other commands they are "".
 	From, Route, Target string
 
-	// Look says that the command is about tasks or operations that are there, and that Apply decides on them: whether the caller may change them
-	// (SPEC A5), and whether the audit has a record, which it has not if all of them are the caller's own (SPEC A8).
+	// Look says that the command is about existing tasks or operations, and that Apply decides about them: whether the caller may change them
+	// (SPEC A5), and whether the audit gets a record. It gets none if all of them are the caller's own (SPEC A8).
 	Look bool
 }
 
@@ -24,7 +24,7 @@ func (t *Table) View(now int64) View { return View{t, now} }
 // Now is the instant, in Unix milliseconds of the log's clock.
 func (v View) Now() int64 { return v.now }
 
-// Rev is the rev of the last change of any token, or of the root token's switch. A token that expires changes it when a Tick has seen that.
+// Rev is the rev of the last change of any token, or of the root token's switch. When a token expires, the rev changes by the Tick that removes it.
 func (v View) Rev() uint64 { return v.table.Rev }
 
 // RootOff reports whether the root token is turned off.
@@ -33,7 +33,7 @@ func (v View) RootOff() bool { return v.table.RootOff }
 // SignIn returns the settings of sign-in, and the rev of their last change; "": nobody vouches.
 func (v View) SignIn() (settings string, rev uint64) { return v.table.SignIn, v.table.SignInRev }
 
-// Hashed returns the token that a secret with this hash opens now, or nil.
+// Hashed returns the token for which a secret with this hash stands now, or nil.
 func (v View) Hashed(h Hash) *Token { return v.table.Hashed(h, v.now) }
 
 // Numbered returns the token with a number, expired or not, or nil.
@@ -45,7 +45,7 @@ func (v View) Named(name string) *Token { return v.table.Named(name) }
 // After yields the tokens behind a name, in the order of their names; "": all of them.
 func (v View) After(name string) func(yield func(*Token) bool) { return v.table.After(name) }
 
-// Ending counts the tokens that hold now and end within so many milliseconds. Sessions, which all do, are left out.
+// Ending counts the tokens that hold now and end within so many milliseconds. It leaves out sessions, because all of them end soon.
 func (v View) Ending(within int64) (n int) {
 	for t := range v.table.After("") {
 		if t.Subject == "" && t.Expires > v.now && t.Expires <= v.now+within {

@@ -18,16 +18,16 @@ type Form[R any] interface {
 	HashProcess(id, lowest uint64, used int64) uint64
 	HashKey(id, body uint64, first int64) uint64
 	HashAnswer(owner, seq uint64, r *R) uint64 // owner: the process, or the hash of the key
-	Bytes(r *R) int64                          // what is large in it
+	Bytes(r *R) int64                          // its large parts
 }
 
 // Limit bounds what a Table keeps.
 type Limit struct {
-	Processes int64 // a new one beyond takes the place of the one that was silent longest
+	Processes int64 // one more takes the place of the process that was silent longest
 	Answers   int64 // per process
 	Bytes     int64 // of the answers of a process
 	Keys      int64
-	KeyBytes  int64 // of all answers under keys; the last one admitted may pass it
+	KeyBytes  int64 // of all answers under keys; the last answer that is admitted may pass it
 	Idle      int64 // milliseconds after which a silent process, and any key, is forgotten
 }
 
@@ -65,13 +65,13 @@ func (t *Table[R]) answer(owner, seq uint64, r *R) answer[R] {
 	return answer[R]{seq, r, t.form.HashAnswer(owner, seq, r), t.form.Bytes(r)}
 }
 
-// list holds answers by number. Its array is appended to and cut in front, and written in place only while it is not frozen.
+// list holds answers by number. Its array is appended to and cut in front. It is written in place only while it is not frozen.
 type list[R any] struct {
 	answers []answer[R]
 	frozen  bool // a Frozen may share the array
 }
 
-// place returns where the answer with the number is or belongs: nearly always at the end, because commands are numbered in order.
+// place returns where the answer with the number is or belongs. This is nearly always the end, because commands are numbered in order.
 func (l *list[R]) place(seq uint64) (int, bool) {
 	if l.last() < seq {
 		return len(l.answers), false
@@ -95,7 +95,7 @@ func (l *list[R]) last() uint64 {
 	return 0
 }
 
-// insert adds an answer without writing into what a Frozen may share: then the array is copied, once. The callers of a process overtake
+// insert adds an answer. It does not write into an array that a Frozen may share, but copies the array first, once. The callers of a process overtake
 // each other, and a copy for each of their commands would be most of the work.
 func (l *list[R]) insert(a answer[R]) {
 	i, _ := l.place(a.seq)

@@ -2,17 +2,17 @@ package answers
 
 import "github.com/taskrt/taskrt/task/table"
 
-// Key is what is remembered of one key of a client: the answers to the commands of its request, numbered by their place in it. Unlike a
-// process's, they wait for no acknowledgement: they go when the key is as old as Limit.Idle says, used again or not.
+// Key is what is remembered of one key of a client: the answers to the commands of its request, numbered by their place in it. Unlike the answers for
+// a process, they wait for no acknowledgement. They go when the key is as old as Limit.Idle says, even if it is used again.
 type Key[R any] struct {
 	id     uint64
 	body   uint64 // hash of the request that used it first
-	first  int64  // when it did
+	first  int64  // when this request used it
 	expiry table.Pos
 	list[R]
 }
 
-// Overhead is what an answer without payloads counts in Limit.KeyBytes: a batch under one key has thousands.
+// Overhead is what an answer without payloads counts in Limit.KeyBytes. A batch under one key has thousands of answers.
 const Overhead = 256
 
 // Kept looks for the answer to a command under a key. other reports that the key was used with another request.
@@ -27,14 +27,14 @@ func (t *Table[R]) Kept(id, body, seq uint64) (r *R, other bool) {
 // Verdict says whether a command under a key may be applied.
 type Verdict uint8
 
-// Full and Begun are passing: nothing is remembered of them.
+// Full and Begun hold only for now, so they are not remembered.
 const (
 	Go    Verdict = iota
 	Full          // too many keys, or too many bytes under them
-	Begun         // it is the rest of a request whose beginning was forgotten on the way
+	Begun         // it is the rest of a request whose beginning was forgotten meanwhile
 )
 
-// Open returns the key that a new answer is to be kept under, made on first use by the first command of a request.
+// Open returns the key under which a new answer is to be kept. The first command of a request makes the key on first use.
 func (t *Table[R]) Open(id, body uint64, first bool, at int64) (*Key[R], Verdict) {
 	k := t.keys[id]
 	switch {
@@ -74,7 +74,7 @@ func (t *Table[R]) AddKey(id, body uint64, first int64) bool {
 	return true
 }
 
-// AddUnder adds an answer of a snapshot under a key, and reports whether that is there and lacks it. They come by number.
+// AddUnder adds an answer of a snapshot under a key. It reports whether the key is there and lacked the answer. Answers come by number.
 func (t *Table[R]) AddUnder(id, seq uint64, r *R) bool {
 	k := t.keys[id]
 	if k == nil || len(k.answers) > 0 && k.last() >= seq {
@@ -92,8 +92,8 @@ func (t *Table[R]) NextExpiry() (at int64, ok bool) {
 	return 0, false
 }
 
-// Expire forgets at an instant the processes that have been silent for too long, which are gone or have nothing left to send again, and
-// the keys that are old enough. It reports whether there were any.
+// Expire forgets the processes that have been silent for too long at an instant, and the keys that are old enough. Such a process is gone, or has
+// nothing left to send again. Expire reports whether there were any.
 func (t *Table[R]) Expire(at int64) bool {
 	before := len(t.processes) + len(t.keys)
 	for _, p := range t.processes { // order-free: each is decided alone, and the sum commutes

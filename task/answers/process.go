@@ -11,9 +11,8 @@ type Process[R any] struct {
 	list[R]
 }
 
-// Ask looks for the answer to command seq of a process, of which the answers below lowest have arrived. It returns the process that a
-// new answer is to be kept for, or nil if answers to it have been forgotten, and the kept answer, or nil. A process that is not known
-// is met only with lowest 1.
+// Ask looks for the answer to command seq of a process that has received its answers below lowest. It returns the process, and the kept answer or
+// nil. It returns no process if answers to it have been forgotten. An unknown process is accepted only with lowest 1.
 func (t *Table[R]) Ask(id, seq, lowest uint64, at int64) (*Process[R], *R) {
 	p := t.processes[id]
 	switch {
@@ -33,7 +32,7 @@ func (t *Table[R]) hashProcess(p *Process[R]) uint64 {
 	return t.form.HashProcess(p.id, p.lowest, p.used)
 }
 
-// meet makes room for a new process: the one that has been silent longest is forgotten if there are too many.
+// meet makes room for a new process. If there are too many, it forgets the process that has been silent longest.
 func (t *Table[R]) meet(id uint64, at int64) *Process[R] {
 	for int64(len(t.processes)) >= max(t.Limit.Processes, 1) {
 		var oldest *Process[R]
@@ -68,13 +67,13 @@ func (t *Table[R]) cut(p *Process[R], n int) {
 	switch {
 	case len(p.answers) == 0:
 		p.answers = nil
-	case n > 0 && len(p.answers) < cap(p.answers)/4: // let the array go, it holds the dropped ones alive
+	case n > 0 && len(p.answers) < cap(p.answers)/4: // let the array go, because it keeps the dropped answers in memory
 		p.answers = slices.Clone(p.answers)
 	}
 }
 
-// Remember keeps an answer. Past its limits a process loses its lowest ones: sending such a command again has an unknown outcome, never
-// a second effect.
+// Remember keeps an answer. Beyond its limits a process loses its lowest answers. If it sends such a command again, the outcome is unknown, but there
+// is never a second effect.
 func (t *Table[R]) Remember(p *Process[R], seq uint64, r *R) {
 	a := t.answer(p.id, seq, r)
 	t.sum += a.hash
@@ -110,7 +109,7 @@ func (t *Table[R]) AddProcess(id, lowest uint64, used int64) bool {
 	return true
 }
 
-// AddAnswer adds an answer of a snapshot to a process, and reports whether that is there and lacks it. They come by number.
+// AddAnswer adds an answer of a snapshot to a process. It reports whether the process is there and lacked the answer. Answers come by number.
 func (t *Table[R]) AddAnswer(id, seq uint64, r *R) bool {
 	p := t.processes[id]
 	if p == nil || seq < p.lowest || len(p.answers) > 0 && p.last() >= seq {

@@ -147,7 +147,7 @@ func decodePayload(b json.RawMessage, path string) (p task.Payload, bad *Error) 
 		return p, bad
 	}
 	named, bad := decodeNames(members.Names, path)
-	if p.Encoding == task.JSON { // an edited export may leave out what the text refers to
+	if p.Encoding == task.JSON { // an edited export may leave out blobs to which the text refers
 		named = append(named, blobs.Named(p.Data)...)
 	}
 	if bad != nil || len(named) == 0 {

@@ -43,7 +43,7 @@ type Error struct {
 	Field  string
 	Reason string
 
-	line bool // it is about this line alone: the lines behind it can be read
+	line bool // only this line is wrong: the lines behind it can be read
 }
 
 func (e *Error) Error() string {

@@ -104,7 +104,7 @@ func (e *encoder) list(v reflect.Value) {
 	e.buf.WriteByte(']')
 }
 
-// time writes RFC 3339. Where the TaskStore API allowed a time that no calendar has, it writes a number.
+// time writes RFC 3339. The TaskStore API allows times that no calendar has. For such a time it writes a number.
 func (e *encoder) time(t task.Time) {
 	if t <= 0 || t > task.MaxTime {
 		e.number(strconv.FormatInt(int64(t), 10))
@@ -122,7 +122,7 @@ func (e *encoder) text(s string) {
 	e.buf.Truncate(e.buf.Len() - 1) // the line break
 }
 
-// payload keeps the bytes exactly: it writes JSON as JSON only if the same bytes can be read back.
+// payload keeps the bytes exactly. It writes JSON as JSON only if the same bytes can be read back.
 func (e *encoder) payload(p task.Payload) {
 	member := func(name string, value func()) {
 		if e.buf.Bytes()[e.buf.Len()-1] != '{' {

@@ -17,8 +17,8 @@ type field struct {
 	index int
 }
 
-// fieldsOf lists the stored fields of a struct in the order of their CBOR numbers: where they stand in the struct is a
-// matter of its size. Derived fields have no place in CBOR, and none here.
+// fieldsOf lists the stored fields of a struct in the order of their CBOR numbers, because their places in the struct only serve its size. Derived
+// fields have no place in CBOR, and none here.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
 	for i := range t.NumField() {

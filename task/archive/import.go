@@ -39,7 +39,7 @@ type RefusedError struct{ Err error }
 func (e *RefusedError) Error() string { return e.Err.Error() }
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// These bound how many lines may be wrong before an import gives up, and how many wrong lines it remembers.
+// These bound how many lines may be wrong before an import gives up, and how many of them it remembers.
 const (
 	maxRefused = 10_000
 	maxTold    = 1_000
@@ -124,7 +124,7 @@ type importer struct {
 	kind  *int64  // what it counts as
 	bytes int
 
-	failed map[string]int64 // operations that were refused, by ID: their lines
+	failed map[string]int64 // lines of operations that were refused, by ID
 }
 
 // entry is a record that waits to be taken up.
@@ -263,7 +263,7 @@ func (x *importer) command(batch []entry) task.ImportRecords {
 	return c
 }
 
-// about decides how an import goes on after the sink has said something about one line.
+// about decides how an import goes on after the sink has returned an error about one line.
 func (x *importer) about(line int64, err error) error {
 	if _, refused := errors.AsType[*RefusedError](err); refused {
 		return x.refuse(line, err)
@@ -271,8 +271,7 @@ func (x *importer) about(line int64, err error) error {
 	return &LinesError{line, line, err}
 }
 
-// refuse notes a line that is not taken up. An import ends where nearly everything is wrong, because looking for the right lines has a
-// price.
+// refuse notes a line that is not taken up. An import ends if nearly everything is wrong, because looking for the right lines costs time.
 func (x *importer) refuse(line int64, err error) error {
 	if x.taken.Refused++; x.taken.Refused > maxRefused {
 		return x.errorf("more than %d lines were refused; the last of them, line %d: %v", maxRefused, line, err)
@@ -287,11 +286,11 @@ func (x *importer) refuse(line int64, err error) error {
 func (x *importer) blob(ctx context.Context, b *blob) error {
 	line := x.line
 	stored, err := x.sink.Put(ctx, b.digest, b.bytes)
-	if _, rest := io.Copy(io.Discard, b.bytes); err == nil { // nothing is left if the sink has taken it
+	if _, rest := io.Copy(io.Discard, b.bytes); err == nil { // if the sink has taken the blob, nothing is left to read
 		err = rest
 	}
 	if b.bytes.err != nil {
-		return b.bytes.err // the sink's error is about that
+		return b.bytes.err // the sink's error follows from this one
 	}
 	if err != nil {
 		return x.about(line, err)

@@ -82,7 +82,7 @@ func (r *reader) next() (name string, value json.RawMessage, err error) {
 	if len(members) != 1 {
 		return "", nil, r.unreadable("must be an object with one member, not %d", len(members))
 	}
-	for name, value = range members { // the only one
+	for name, value = range members { // there is only one
 	}
 	return name, value, nil
 }
@@ -193,8 +193,8 @@ func (r *reader) end(value json.RawMessage) error {
 	return r.errorf("something follows the end")
 }
 
-// accounted reports whether the end's counts can be right: no more records came than they say, and no more are missing
-// than lines could not be read.
+// accounted reports whether the end's counts can be right: no more records came than they say, and no more records are missing than lines that could
+// not be read.
 func (r *reader) accounted(told *Counts) bool {
 	a, b, missing := reflect.ValueOf(*told), reflect.ValueOf(r.counts), int64(0)
 	for i := range a.NumField() {

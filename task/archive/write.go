@@ -73,12 +73,12 @@ type writer struct {
 	counts    Counts
 
 	modules map[string]bool   // digests that behaviors of the namespace name
-	purged  map[string]bool   // by behavior of the namespace, whether its tasks go with it
-	removed map[task.Key]bool // by key of an operation, of any namespace, whose tasks go with it
+	purged  map[string]bool   // by behavior of the namespace, whether its tasks are removed with it
+	removed map[task.Key]bool // by key of an operation, of any namespace, whose tasks are removed with it
 	written map[string]bool   // digests of blobs
 }
 
-// blobError says that the bytes of a blob could not be had.
+// blobError says that the bytes of a blob could not be read.
 type blobError struct {
 	digest string
 	err    error
@@ -96,7 +96,7 @@ func (x *writer) put(name string, v any) error {
 	return nil
 }
 
-// begin writes the header, and finds out what the writing of later records must know.
+// begin writes the header, and collects what is needed to write later records.
 func (x *writer) begin() error {
 	h := Header{Format: Format, Raw: x.raw, Index: x.source.State.Index()}
 	for r := range x.source.State.Records {
@@ -191,7 +191,7 @@ func (x *writer) record(r task.Record) error {
 	return x.withBlobs(x.enc.line(name, r))
 }
 
-// leaves reports whether a task of the namespace is about to be removed: it is not live.
+// leaves reports whether a task of the namespace is about to be removed, and so is not live.
 func (x *writer) leaves(t *task.Task) bool {
 	return x.purged[t.Behavior] || t.Role != task.RoleNone && x.removed[task.Key{Namespace: t.Namespace, ID: t.Parent}]
 }

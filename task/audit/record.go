@@ -14,11 +14,11 @@ type Record struct {
 	Number uint64 `cbor:"1,keyasint"`           // rises with every record, of changes and of refusals
 	Index  uint64 `cbor:"2,keyasint"`           // of the log entry
 	At     int64  `cbor:"3,keyasint"`           // by the log's clock, in Unix milliseconds
-	Token  uint64 `cbor:"4,keyasint,omitempty"` // number of the access token; 0: whoever has the cluster secret
-	Name   string `cbor:"5,keyasint,omitempty"` // of the access token then; "": there was none with the number
+	Token  uint64 `cbor:"4,keyasint,omitempty"` // number of the access token; 0: somebody with the cluster secret
+	Name   string `cbor:"5,keyasint,omitempty"` // the name of the access token then; "": no token had the number
 	From   string `cbor:"6,keyasint,omitempty"` // address
 	Route  string `cbor:"7,keyasint"`           // method and path, as the table of routes has them
-	Target string `cbor:"8,keyasint,omitempty"` // of a namespace: the namespace, "/" and what in it; else what belongs to no namespace
+	Target string `cbor:"8,keyasint,omitempty"` // for a thing in a namespace: the namespace, "/" and the thing; else the thing
 	Code   string `cbor:"9,keyasint,omitempty"` // the code of the refusal; "": it was done
 	Count  int64  `cbor:"10,keyasint,omitempty"`
 }
@@ -43,7 +43,7 @@ const (
 	MaxName   = 64 // of Name and Code
 )
 
-// Wrong names the text that is too long or is no text, and says why; "": all are right.
+// Wrong names a text that is too long or not valid, and says why; "": all are right.
 func Wrong(from, route, target string) (field, why string) {
 	for _, x := range [...]struct {
 		field, text string
@@ -64,7 +64,7 @@ func Wrong(from, route, target string) (field, why string) {
 	return "", ""
 }
 
-// Cut makes a text fit: proposers cut, and Apply refuses what is too long.
+// Cut makes a text fit. Proposers cut texts, and Apply refuses texts that are too long.
 func Cut(text string, most int) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) > most {
@@ -103,7 +103,7 @@ func (x *Record) about() uint64 {
 	return h.Sum()
 }
 
-// pack appends what a row does not have.
+// pack appends the parts of the record that a row does not have.
 func (x *Record) pack() []byte {
 	b := make([]byte, table.MaxLength, table.MaxLength+40+len(x.Name)+len(x.From)+len(x.Route)+len(x.Target)+len(x.Code))
 	for _, n := range [...]uint64{x.Index, x.Token, uint64(x.Count)} {

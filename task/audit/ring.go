@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task/table"
 )
 
-// ring holds the newest records of one kind, in the order of their numbers. A record is packed into an arena, which gives a chunk up when
-// the last record in it has gone: the collector walks none of them, and freezing copies two lists of pointers.
+// ring holds the newest records of one kind, in the order of their numbers. Records are packed into an arena, which gives up a chunk when the last
+// record in it has gone. So the collector walks none of them, and freezing copies two lists of pointers.
 type ring struct {
 	rows  table.Pages[[pageRows]row]
 	arena table.Arena
@@ -17,7 +17,7 @@ type ring struct {
 	room  int // how many there may be
 }
 
-// row is what is looked at without unpacking the record.
+// row has what can be looked at without unpacking the record.
 type row struct {
 	number uint64
 	at     int64
@@ -30,7 +30,7 @@ const pageRows = 127
 
 func newRing(room int) ring { return ring{arena: table.NewArena(), room: room} }
 
-// slot returns where the i-th oldest record is, or the one after the newest.
+// slot returns the place of the i-th oldest record, or the place after the newest.
 func (r *ring) slot(i int) (page, at int) {
 	place := (r.first + i) % r.room
 	return place / pageRows, place % pageRows
@@ -67,7 +67,7 @@ func (r *ring) pop() {
 	r.first, r.n = (r.first+1)%r.room, r.n-1
 }
 
-// replace lets x take the place of the i-th oldest record, whose number and time it has.
+// replace lets x take the place of the i-th oldest record. x has its number and time.
 func (r *ring) replace(i int, x *Record) {
 	page, at := r.slot(i)
 	row := &r.rows.Edit(page)[at]

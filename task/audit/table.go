@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/task/hash"
 )
 
-// Bounds say how much is kept. All replicas must have the same: a build that has others needs a feature level.
+// Bounds say how much is kept. All replicas must have the same bounds, so a build with other bounds needs a feature level.
 type Bounds struct {
 	Changes, Refusals int   // records
 	Age               int64 // milliseconds that a record is kept
@@ -18,7 +18,7 @@ func Default() Bounds { return Bounds{Changes: 100_000, Refusals: 10_000, Age: 3
 // How often refusals are recorded, by the log's clock in milliseconds.
 const (
 	refusalEvery = 60_000 // of one token, route and namespace
-	refusalPause = 1_000  // after which as many as maxRefusals may be recorded anew
+	refusalPause = 1_000  // after this pause maxRefusals may be recorded again
 	maxRefusals  = 10
 )
 
@@ -28,8 +28,8 @@ type Scalars struct {
 	Lost int64  `cbor:"2,keyasint,omitempty"` // refusals that no record counts, because there were too many records
 }
 
-// Table holds the records of changes, and those of refusals, in two rings: no flood of refusals pushes a change out. Reads may run beside
-// each other, not beside writes; Freeze is a write.
+// Table holds the records of changes and the records of refusals in two rings, so no flood of refusals pushes a change out. Reads may run beside each
+// other, not beside writes; Freeze is a write.
 type Table struct {
 	changes, refusals ring
 	Scalars
@@ -60,7 +60,7 @@ func (h *Head) Len() int64 {
 	return h.Records
 }
 
-// Head returns nil if nothing was ever recorded: such snapshots are what they were before there was an audit.
+// Head returns nil if nothing was ever recorded. Such snapshots have the bytes that they had before there was an audit.
 func (t *Table) Head() *Head {
 	if t.Scalars == (Scalars{}) {
 		return nil
@@ -68,7 +68,7 @@ func (t *Table) Head() *Head {
 	return &Head{t.Scalars, t.Len()}
 }
 
-// Begin makes the Scalars those of a snapshot, whose records come next.
+// Begin takes the Scalars of a snapshot. Its records come next.
 func (t *Table) Begin(h *Head) {
 	if h != nil {
 		t.Scalars = h.Scalars
@@ -95,7 +95,7 @@ func (t *Table) ring(x *Record) *ring {
 	return &t.changes
 }
 
-// Put adds a record as the newest one, and gives it its number. The oldest one of its kind goes if there is no room.
+// Put adds a record as the newest, and gives it its number. If there is no room, the oldest record of its kind goes.
 func (t *Table) Put(x *Record) {
 	t.Last++
 	x.Number = t.Last
@@ -127,8 +127,8 @@ func (t *Table) Add(x *Record) bool {
 	return true
 }
 
-// Refuse records refusals. While a record of the same token, route and target is not a minute old, they are counted there. It reports
-// whether x is a record of its own now.
+// Refuse records refusals. If there is a record of the same token, route and target that is not a minute old, they are counted there. Refuse reports
+// whether x has become a record of its own.
 func (t *Table) Refuse(x *Record) bool {
 	r := &t.refusals
 	lately, about := 0, x.about()
@@ -175,7 +175,7 @@ func (t *Table) Expire(now int64, most int64) bool {
 	return some
 }
 
-// Next returns when Expire removes something next; 0: never.
+// Next returns when Expire will next remove something; 0: never.
 func (t *Table) Next() int64 {
 	next := int64(0)
 	for _, r := range [...]*ring{&t.changes, &t.refusals} {
@@ -192,7 +192,7 @@ type Frozen struct{ changes, refusals ring }
 // Freeze returns the records as they are and will stay.
 func (t *Table) Freeze() Frozen { return Frozen{t.changes.freeze(), t.refusals.freeze()} }
 
-// All yields the records, those of changes first.
+// All yields the records of changes, and then the records of refusals.
 func (f *Frozen) All(yield func(*Record) bool) bool {
 	return f.changes.all(yield) && f.refusals.all(yield)
 }

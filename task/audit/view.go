@@ -12,7 +12,7 @@ func (v View) Last() uint64 { return v.table.Last }
 // Lost is how many refusals no record counts, because there were too many.
 func (v View) Lost() int64 { return v.table.Lost }
 
-// After yields the records with numbers above the given one, in their order, which is that of the log.
+// After yields the records with numbers above the given one, in the order of their numbers. This is the order of the log.
 func (v View) After(number uint64) func(yield func(Record) bool) {
 	return func(yield func(Record) bool) {
 		a, b := &v.table.changes, &v.table.refusals

@@ -10,12 +10,12 @@ type Limit struct {
 	Sweep        int64 `cbor:"2,keyasint"`            // tasks that one Tick removes at most; the next Tick goes on
 	Processes    int64 `cbor:"3,keyasint"`            // proposing processes whose answers are kept (SPEC H4)
 	Answers      int64 `cbor:"4,keyasint"`            // answers kept per process
-	AnswerBytes  int64 `cbor:"5,keyasint"`            // payload bytes of them per process
+	AnswerBytes  int64 `cbor:"5,keyasint"`            // bytes of the payloads of these answers, per process
 	ProcessIdle  int64 `cbor:"6,keyasint"`            // lease_now milliseconds after which an idle process is forgotten
 	StrikesATick int64 `cbor:"7,keyasint"`            // deadlines that one Tick lets strike at most
 	Keys         int64 `cbor:"8,keyasint"`            // idempotency keys that are remembered (SPEC H4)
-	KeyBytes     int64 `cbor:"9,keyasint"`            // of all answers under them; the last one admitted may pass it
-	Namespaces   int64 `cbor:"10,keyasint,omitempty"` // PURGED ones included that are not forgotten yet
+	KeyBytes     int64 `cbor:"9,keyasint"`            // of all answers under keys; the last answer that is admitted may pass it
+	Namespaces   int64 `cbor:"10,keyasint,omitempty"` // including PURGED namespaces that are not forgotten yet
 	Steps        int64 `cbor:"11,keyasint,omitempty"` // tasks of operations that one entry makes, cancels, retries or removes at most (SPEC O1)
 	Cleanups     int64 `cbor:"12,keyasint,omitempty"` // cleanups that are bound to one session (SPEC O3)
 }
@@ -29,7 +29,7 @@ func Default() Limit {
 	}
 }
 
-// With returns l with those fields of o that are positive.
+// With returns l with the positive fields of o.
 func (l Limit) With(o Limit) Limit {
 	for i, field := range l.Fields() {
 		if v := *o.Fields()[i]; v > 0 {
@@ -54,8 +54,8 @@ func (l *Limit) Mix(h *hash.Hash) {
 	}
 }
 
-// Bucket returns what is in a bucket that was left with so much at a time, in thousandths of what a second brings at the rate. A millisecond
-// brings as many thousandths as a second brings units, and a second fills the bucket. The bucket that was never used is full.
+// Bucket returns how much is in a bucket now, in thousandths of a unit, if left was in it at since. rate is in units per second, so a millisecond
+// brings rate thousandths. A second fills the bucket. A bucket that was never used is full.
 func Bucket(rate, left, since, now int64) int64 {
 	elapsed := max(now-since, 0)
 	if since == 0 || elapsed >= 1000 {
@@ -74,5 +74,5 @@ type Usage struct {
 	Records    int64 // of the TaskStore API
 	Behaviors  int64 // includes deleted behaviors that still have tasks
 	Forever    int64 // final tasks that their behaviors keep for ever
-	Excess     int64 // final tasks that would be kept for ever if there were not so many, and no quota (SPEC T9)
+	Excess     int64 // final tasks that would be kept for ever if there were not so many without a quota (SPEC T9)
 }

@@ -1,7 +1,8 @@
 package bounds
 
-// MaxFuel bounds the fuel of an attempt, used and allowed: every number up to it is exact in everybody's JSON. PageBytes are the bytes of a page of
-// WebAssembly: records count memory in pages, a byte or two instead of five. MaxPages bounds them so that their bytes are exact, too.
+// MaxFuel bounds the fuel of an attempt, used and allowed. Every number up to it is exact in everybody's JSON. PageBytes are the bytes of a page of
+// WebAssembly. Records count memory in pages, which takes a byte or two instead of five. MaxPages bounds pages so that the number of their bytes is
+// exact, too.
 const (
 	MaxFuel   = 1 << 53
 	PageBytes = 1 << 16
@@ -11,7 +12,8 @@ const (
 // Used is what the guest of an attempt used: fuel, and linear memory in pages (SPEC U1).
 type Used struct{ Fuel, Pages int64 }
 
-// Wrong says of what field no attempt can have used so much, and why; "" if one can. Only sessions meter: a program that reports over HTTP cannot say.
+// Wrong names a field of which no attempt can have used so much, and says why; "": there is none. Only sessions meter, so a program that reports over
+// HTTP cannot know.
 func (u Used) Wrong(external bool) (field, why string) {
 	switch {
 	case u.Fuel < 0 || u.Fuel > MaxFuel:

@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// Terms are what counts of an operation. Everything is about one target.
+// Terms are what decides about an operation's exclusivity. Everything is about one target.
 type Terms struct {
 	Namespace, Target, Object, Behavior string
 
-	PerTarget    bool     // it is alone of its behavior on the target
-	PerObject    bool     // it is alone of its behavior on the object
-	Incompatible []string // behaviors that it does not stand beside it
+	PerTarget    bool     // no other operation of its behavior may be on the target
+	PerObject    bool     // no other operation of its behavior may be on the object
+	Incompatible []string // behaviors that it excludes
 }
 
-// name is that of a list.
+// name is the name of a list.
 type name struct {
 	kind              kind
 	namespace, target string
@@ -30,9 +30,9 @@ type kind uint8
 const (
 	ofBehavior     kind = iota + 1 // operations of the behavior
 	ofObject                       // and the object
-	alonePerTarget                 // those of the behavior that are alone on the target
-	alonePerObject                 // and on the object
-	incompatible                   // operations that do not stand the behavior
+	alonePerTarget                 // operations of the behavior that must be alone on the target
+	alonePerObject                 // or on the object
+	incompatible                   // operations that exclude the behavior
 )
 
 // own returns the lists in which the operation stands.
@@ -53,8 +53,8 @@ func (t *Terms) name(k kind, behavior, object string) name {
 	return name{k, t.Namespace, t.Target, behavior, object}
 }
 
-// byPolicy adds the lists that the policy calls for: one if the operation is alone on its target or object, and one of each behavior that
-// it does not stand. One that is named twice is there twice.
+// byPolicy adds the lists that the policy calls for: a list if the operation must be alone on its target or object, and a list for each behavior that
+// it excludes. If the policy names a behavior twice, its list is there twice.
 func (t *Terms) byPolicy(names []name, perTarget, perObject, others kind) []name {
 	if t.PerTarget {
 		names = append(names, t.name(perTarget, t.Behavior, ""))
@@ -81,7 +81,7 @@ func find[O comparable](list []member[O], created uint64) (int, bool) {
 	return slices.BinarySearchFunc(list, created, func(m member[O], created uint64) int { return cmp.Compare(m.created, created) })
 }
 
-// Enter adds an operation, which was created then.
+// Enter adds an operation. created is when it was created.
 func (t *Table[O]) Enter(terms Terms, created uint64, o O) {
 	if t.lists == nil {
 		t.lists = map[name][]member[O]{}
@@ -106,7 +106,7 @@ func (t *Table[O]) Leave(terms Terms, created uint64) {
 	}
 }
 
-// Excluding returns the oldest operation that excludes one of those terms, or is excluded by it.
+// Excluding returns the oldest operation that excludes an operation of these terms, or is excluded by it.
 func (t *Table[O]) Excluding(terms Terms) (o O, ok bool) {
 	var oldest member[O]
 	for _, n := range terms.enemies() {
@@ -117,7 +117,7 @@ func (t *Table[O]) Excluding(terms Terms) (o O, ok bool) {
 	return oldest.of, ok
 }
 
-// Check compares the table with one of the operations that are to be in it.
+// Check compares the table with a table of the operations that must be in it.
 func (t *Table[O]) Check(want *Table[O]) error {
 	if len(t.lists) != len(want.lists) {
 		return fmt.Errorf("O2: %d lists of running operations, recounted %d", len(t.lists), len(want.lists))

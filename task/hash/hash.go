@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// Hash mixes 64-bit words into one. It is not cryptographic: it finds replicas that differ by accident (SPEC C4).
-// Every step is a bijection of the state for a given word and of the word for a given state, so that two contents
-// which differ in one word never collide. Its definition is part of the replicated contract: a node that mixed
-// differently would be taken for a broken one. hash/maphash is no use here because its seed differs per process.
+// Hash mixes 64-bit words into one. It is not cryptographic: it finds replicas that differ by accident (SPEC C4). For a given word, every step is a
+// bijection of the state. For a given state, it is a bijection of the word. So two contents that differ in one word never collide. Its definition is
+// part of the replicated contract: a node that mixed differently would be taken for a broken one. hash/maphash is no use here because its seed
+// differs per process.
 type Hash uint64
 
 // seed and the multipliers are odd, which makes the multiplications bijective: 2^64/φ, and MurmurHash3's finalizer.
@@ -71,8 +71,8 @@ func (h *Hash) Str(s string) {
 	}
 }
 
-// laneBytes is the length from which a text is mixed in four lanes beside each other: one step would else wait for the
-// one before it. A difference in one word changes one lane, and with it the whole.
+// laneBytes is the length from which a text is mixed in four lanes beside each other. In one lane, each step would wait for the step before it. A
+// difference in one word changes one lane, and so the whole.
 const laneBytes = 64
 
 // lanes mixes all of b but for the last few bytes, which it returns.

@@ -20,7 +20,7 @@ const (
 	OfRun
 	OfOperationState
 	OfAccessToken
-	OfAccess // of what is known besides the tokens: package access knows that it follows
+	OfAccess // of the Scalars besides the tokens: package access relies on its place after the kind of tokens
 	OfAudit
 	OfAuditScalars // as OfAccess, of package audit
 	OfMember

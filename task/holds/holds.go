@@ -79,13 +79,13 @@ func (t *Table) Has(id string) bool {
 	return ok
 }
 
-// Put makes a hold, or lets one of the same ID live on. ok says whether there was room.
+// Put makes a hold, or lets the hold with the same ID live on. ok says whether there was room.
 func (t *Table) Put(x Hold) (ok bool) {
 	i, there := t.find(x.ID)
 	if !there && len(t.all) >= Max {
 		return false
 	}
-	t.all = slices.Clone(t.all) // frozen views keep the former one
+	t.all = slices.Clone(t.all) // frozen views keep the former slice
 	if there {
 		t.sum -= t.hash(t.all[i])
 		t.all[i] = x
@@ -139,8 +139,8 @@ func (t *Table) Restore(all []Hold) {
 	}
 }
 
-// Carry carries out what somebody asks of a hold: to make it, or to let it live for its TTL from an instant of the lease clock on, or to end it if
-// the TTL is 0. A field that is wrong is named. over says that the hold was to be renewed or ended, and does not live.
+// Carry carries out what somebody asks of a hold: to make it, to let it live for its TTL from an instant of the lease clock on, or to end it if the
+// TTL is 0. field names a field that is wrong. over says that a hold that does not live was to be renewed or ended.
 func (t *Table) Carry(x Hold, renew bool, now int64) (field, why string, over bool) {
 	if field, why = wrong(x); field != "" {
 		return field, why, false

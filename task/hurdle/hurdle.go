@@ -3,15 +3,15 @@ package hurdle
 
 import "github.com/taskrt/taskrt/task/names"
 
-// Kind is one of them.
+// Kind is one of these reasons.
 type Kind uint8
 
-// The hurdles, in the order in which they are looked at: who proposes to start a task is told of the first that it meets.
+// The hurdles, in the order in which they are looked at. A proposal to start a task is refused for the first hurdle that the task meets.
 const (
 	SpaceClosed  Kind = iota // its namespace is not ACTIVE
 	SpaceFull                // max_running of the namespace
-	Paused                   // its behavior is
-	NoVersion                // there is no behavior, or not the version that it is pinned to
+	Paused                   // its behavior is paused
+	NoVersion                // there is no behavior, or the version that it is pinned to is not there
 	BehaviorFull             // max_concurrent of the behavior
 	KeyTaken                 // max_per_key of the behavior
 	Kinds                    // how many there are

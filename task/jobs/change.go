@@ -22,7 +22,7 @@ func (t *Table) Start(x *Job) (no Refusal) {
 	return no
 }
 
-// Select returns a job as it is when its tasks have been selected, of the state at an index, by an entry with the index at.
+// Select returns a job after its tasks have been selected. They were selected in the state at index, and the entry at says so.
 func (t *Table) Select(number, index, at uint64, count int64, blobs []string, now int64) (next *Job, no Refusal) {
 	x := t.Of(number)
 	if x == nil || x.State != Selecting {
@@ -42,8 +42,8 @@ func (t *Table) Select(number, index, at uint64, count int64, blobs []string, no
 	return &own, Refusal{}
 }
 
-// Step returns a job as it is when the next of its tasks have had their turn, one after the other. A step from another place than where the job
-// is does nothing, so no task has two turns, whoever leads. It ends before a task whose turn comes later.
+// Step returns a job after its next tasks have had their turn, one after the other. A step from another place than the job's does nothing, so no task
+// has two turns, even if leaders change. A step ends before a task whose turn has to come later.
 func (t *Table) Step(number uint64, from int64, tasks []uint64, now int64, turn func(task uint64) Outcome) (next *Job, no Refusal) {
 	x, n := t.Of(number), int64(len(tasks))
 	switch {
@@ -67,7 +67,7 @@ func (t *Table) Step(number uint64, from int64, tasks []uint64, now int64, turn 
 	return &own, Refusal{}
 }
 
-// End returns a job as it is when it ends before its time: cancelled, or failed for the reason of a code. It returns nil if the job has ended.
+// End returns a job after it ended before its time: cancelled, or failed for the reason in code. It returns nil if the job has ended already.
 func (t *Table) End(number uint64, code, message string, now int64) (next *Job, no Refusal) {
 	if no.Field, no.Why = WrongEnd(code, message); no.Field != "" {
 		return nil, no

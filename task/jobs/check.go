@@ -44,7 +44,7 @@ func WrongEnd(code, message string) (field, why string) {
 	return "", ""
 }
 
-// Check verifies what is kept, of a machine with this index and rev.
+// Check verifies the table of a machine with this index and rev.
 func (t *Table) Check(index, rev uint64) error {
 	sum, last := uint64(0), uint64(0)
 	for _, x := range t.rows {

@@ -66,7 +66,7 @@ type Job struct {
 	SelectedAt uint64   `cbor:"16,keyasint,omitempty"` // index of the state that they were selected of
 	Blobs      []string `cbor:"17,keyasint,omitempty"` // their numbers, PerBlob in each; none once the job has ended
 
-	Position int64  `cbor:"18,keyasint,omitempty"` // so many of them had their turn
+	Position int64  `cbor:"18,keyasint,omitempty"` // so many of the tasks had their turn
 	Counts   Counts `cbor:"19,keyasint"`
 
 	Code    string `cbor:"20,keyasint,omitempty"`
@@ -78,9 +78,9 @@ type Job struct {
 // Counts says what became of the tasks that had their turn. They add up to Job.Position.
 type Counts struct {
 	Done      int64 `cbor:"1,keyasint,omitempty"`
-	Changed   int64 `cbor:"2,keyasint,omitempty"` // they are no longer what was asked for
+	Changed   int64 `cbor:"2,keyasint,omitempty"` // they no longer fit the filter
 	Gone      int64 `cbor:"3,keyasint,omitempty"`
-	Refused   int64 `cbor:"4,keyasint,omitempty"` // as each command may be, for instance because an operation has them
+	Refused   int64 `cbor:"4,keyasint,omitempty"` // the command was refused, for instance because the task belongs to an operation
 	Forbidden int64 `cbor:"5,keyasint,omitempty"` // the creator lacks a role for them
 }
 
@@ -118,10 +118,10 @@ func (c *Counts) total() int64 { return c.Done + c.Changed + c.Gone + c.Refused 
 // Ended reports whether the job does nothing more.
 func (x *Job) Ended() bool { return x.State >= Done }
 
-// Filter returns what the job's tasks are. It must not be changed.
+// Filter returns the filter that the job's tasks fit. It must not be changed.
 func (x *Job) Filter() *match.Filter { return x.filter }
 
-// End returns the job as it is when it ends at a time.
+// End returns the job after it ended at a time.
 func (x *Job) End(s State, code, message string, now int64) *Job {
 	next := *x
 	next.State, next.Code, next.Message, next.EndedAt, next.Blobs = s, code, message, max(now, 1), nil
@@ -169,7 +169,7 @@ func (t *Table) Active() (n int) {
 	return n
 }
 
-// Put keeps a job, in the place of the one with the same number. Of those that have ended the MaxEnded that ended last are remembered.
+// Put keeps a job, in the place of the job with the same number. Of the jobs that have ended, the last MaxEnded are remembered.
 func (t *Table) Put(x *Job) {
 	own := *x
 	x = &own
@@ -189,7 +189,7 @@ func (t *Table) Put(x *Job) {
 	}
 }
 
-// firstEnded returns the place of the job that ended first: what has ended keeps the rev of its end. One must have ended.
+// firstEnded returns the place of the job that ended first, by the rev of its end. A job must have ended.
 func (t *Table) firstEnded() (first int) {
 	first = slices.IndexFunc(t.rows, (*Job).Ended)
 	for i, x := range t.rows {

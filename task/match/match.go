@@ -9,7 +9,7 @@ import (
 // State is a task's status, with what comes next (SPEC Q1).
 type State uint8
 
-// The states. Retrying is a FAILURE that waits for its next attempt, Dead one that is final; Repeating and Succeeded are the same of SUCCESS.
+// The states. Retrying is a FAILURE that waits for its next attempt, and Dead is a final FAILURE. Repeating and Succeeded are the same for SUCCESS.
 const (
 	Created State = iota
 	Running
@@ -48,7 +48,7 @@ func (s States) Has(x State) bool { return s == 0 || s&(1<<x) != 0 }
 // none is a set of states that no task has.
 const none States = 1 << NumStates
 
-// wordOf returns the states that a status of a request means; 0: it is none.
+// wordOf returns the states that a status of a request means; 0: it is no status.
 func wordOf(status string) States {
 	switch status {
 	case "CREATED":
@@ -67,7 +67,7 @@ func wordOf(status string) States {
 	return 0
 }
 
-// StatesOf returns the states that words mean, all for none, of which final leaves those that are final, or that are not.
+// StatesOf returns the states that words mean. Without words these are all states. final, if given, leaves only the final states, or only the others.
 func StatesOf(statuses []string, final *bool) States {
 	var s States
 	for _, word := range statuses {
@@ -91,7 +91,7 @@ func StatesOf(statuses []string, final *bool) States {
 	return s
 }
 
-// Range is from From, up to but without To, in Unix milliseconds. 0 is no bound.
+// Range is from From up to but without To, in Unix milliseconds. 0 means no bound.
 type Range struct {
 	From int64 `json:"from,omitempty"`
 	To   int64 `json:"to,omitempty"`
@@ -100,7 +100,7 @@ type Range struct {
 // Given reports whether the range has a bound.
 func (r Range) Given() bool { return r != Range{} }
 
-// Has reports whether a time is in the range; 0 is no time.
+// Has reports whether a time is in the range. 0 is no time.
 func (r Range) Has(at int64) bool {
 	return !r.Given() || at != 0 && at >= r.From && (r.To == 0 || at < r.To)
 }
@@ -122,7 +122,7 @@ type Filter struct {
 	IDPrefix     string
 
 	Created, Started, Finished Range
-	DueBefore                  int64 // not_before is there, and not later
+	DueBefore                  int64 // not_before is set, and not later
 }
 
 // Task is what a Filter looks at. Times are Unix milliseconds; 0 is none.
@@ -135,7 +135,7 @@ type Task struct {
 	Created, Started, Finished, NotBefore int64
 }
 
-// Matches reports whether a task is what is asked for. labelled says whether it has a label.
+// Matches reports whether a task fits the filter. labelled says whether it has a label.
 func (f *Filter) Matches(t *Task, labelled func(Label) bool) bool {
 	return f.States.Has(t.State) && f.Likes(t.Behavior) && (len(f.Codes) == 0 || slices.Contains(f.Codes, t.Code)) &&
 		(f.Worker == "" || f.Worker == t.Worker) && (f.Node == "" || f.Node == t.Node) &&

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// idChars tells of each byte whether it can be in an ID. A table, because a processor guesses which way a branch goes, and of
-// those that the characters of a random ID decide it guesses half wrong.
+// idChars tells of each byte whether it can be in an ID. It is a table, because a processor would guess half of the branches wrong that depend on
+// characters of a random ID.
 const idChars = "................" + "................" +
 	".............xx." + // - .
 	"xxxxxxxxxxx....." + // 0 to 9, :
@@ -34,8 +34,8 @@ func IsTask(id string) bool {
 	return true
 }
 
-// IsOperation reports whether id can name an operation: 3..100 characters of [A-Za-z0-9._-]. Without ":" no other
-// operation's tasks begin with it, and its own fit into the length of a task's ID.
+// IsOperation reports whether id can name an operation: 3..100 characters of [A-Za-z0-9._-]. It has no ":", so it is not the beginning of IDs of
+// another operation's tasks. It is so short that the IDs of its own tasks fit into the length of a task's ID.
 func IsOperation(id string) bool {
 	return len(id) <= maxOperationID && IsTask(id) && strings.IndexByte(id, ':') < 0
 }

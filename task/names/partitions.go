@@ -11,7 +11,7 @@ const MaxPartitionNames = 256 << 10
 
 const maxPartitionName = 128 // bytes
 
-// Partitions says what is wrong with the names of so many partitions, or "". They may have none.
+// Partitions says what is wrong with the names of so many partitions, or "". Partitions need not have names.
 func Partitions(names []string, partitions int64) string {
 	if names == nil {
 		return ""

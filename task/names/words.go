@@ -1,6 +1,6 @@
 package names
 
-// Word returns the word of a value that counts from 1; none for any other value.
+// Word returns the word of a value that counts from 1. For any other value it returns none.
 func Word[T ~uint8](value T, none string, words ...string) string {
 	if value == 0 || int(value) > len(words) {
 		return none
@@ -8,7 +8,7 @@ func Word[T ~uint8](value T, none string, words ...string) string {
 	return words[value-1]
 }
 
-// Ascend reports whether n names ascend, so that each is there once.
+// Ascend reports whether n names ascend. Then each is there only once.
 func Ascend(n int, name func(i int) string) bool {
 	for i := 1; i < n; i++ {
 		if name(i-1) >= name(i) {

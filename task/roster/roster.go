@@ -10,9 +10,9 @@ import (
 	"github.com/taskrt/taskrt/task/hash"
 )
 
-// The bounds of what is kept. They are far above any cluster.
+// The bounds of what is kept. No cluster comes near them.
 const (
-	MaxNodes   = 1_000 // drained ones, and members, each
+	MaxNodes   = 1_000 // of drained nodes, and of members
 	MaxRemoved = 16    // instances of one node
 	maxName    = 256   // bytes of a node's ID, and of an instance
 )
@@ -20,7 +20,7 @@ const (
 // Vote says whether a node may vote.
 type Vote uint64
 
-// The votes. A newcomer follows until an operator says more.
+// The votes. A newcomer follows until an operator decides.
 const (
 	Newcomer Vote = iota
 	Voter         // it votes as soon as it has caught up
@@ -106,8 +106,8 @@ func (t *Table) Drained(node string) bool { return t.drained[node] }
 // DrainedNodes returns the nodes for which Drained is true, by ID.
 func (t *Table) DrainedNodes() []string { return slices.Sorted(maps.Keys(t.drained)) }
 
-// Drain drains a node, or ends that. full says that too many are drained; a name stays drained until that is ended, whether or not a node of
-// this name is there.
+// Drain drains a node, or ends this. full says that too many nodes are drained. An ID stays drained until somebody ends this, even if there is no
+// node with this ID.
 func (t *Table) Drain(node string, drain bool) (changed, full bool) {
 	switch {
 	case drain == t.drained[node]:
@@ -130,10 +130,10 @@ func (t *Table) Clear() { *t = NewTable(t.kinds) }
 // View reads a Table.
 type View struct{ table *Table }
 
-// View returns what reads the table.
+// View returns a View of the table.
 func (t *Table) View() View { return View{t} }
 
-// Member returns what is settled about a node; of a node of which nothing is, that it is a newcomer.
+// Member returns what is settled about a node. If nothing is settled, the node is a newcomer.
 func (v View) Member(node string) Member {
 	x := v.table.members[node]
 	x.Node = node
@@ -185,8 +185,8 @@ func Wrong(node string, v Vote, remove string) (field, why string) {
 	return "", ""
 }
 
-// Settle changes what is settled about a node, by the entry with an index: whether it may vote, and that an instance of it never comes back, unless that is "".
-// full says that there is no room for one more.
+// Settle changes what is settled about a node, by the entry with the index: whether it may vote, and, if remove is not "", that this instance of it
+// never comes back. full says that there is no room for another node.
 func (t *Table) Settle(node string, v Vote, remove string, force bool, index uint64) (changed, full bool) {
 	x, known := t.members[node]
 	if x.Vote == v && (remove == "" || x.Gone(remove)) && (x.Force || !force) {

@@ -2,11 +2,11 @@ package tracing
 
 import "strings"
 
-// Bounds of a tracestate of W3C Trace Context: what everybody passes on at least, and no more is kept.
+// Bounds of a tracestate of W3C Trace Context. Every system must pass on so much, and records keep no more.
 const (
 	maxState   = 512 // bytes
 	maxMembers = 32
-	longMember = 128 // bytes: longer ones go first where there is not enough room
+	longMember = 128 // bytes: longer members go first if there is not enough room
 	maxKey     = 256
 	maxTenant  = 241
 	maxSystem  = 14
@@ -16,8 +16,8 @@ const (
 // separator stands between the traceparent and the tracestate that a record keeps in one text.
 const separator = ';'
 
-// Join returns the text that a record keeps of a trace: a traceparent, and behind it a header tracestate if that is valid. A state without a
-// parent is none.
+// Join returns the text that a record keeps of a trace: a traceparent, and behind it the tracestate of header if it is valid. A state without a
+// parent is dropped.
 func Join(traceparent, header string) string {
 	if state := ParseState(header); traceparent != "" && state != "" {
 		return traceparent + string(separator) + state
@@ -36,8 +36,8 @@ func State(s string) string {
 	return s[size+1:]
 }
 
-// ParseState reads a header, several of them with commas between them. It returns the one form in which records keep it, and "" for what is none. Of a
-// valid one that is too long some members are left out, in the order that W3C asks for: long ones first, then from the end.
+// ParseState reads a header tracestate, or several with commas between them. It returns the one form in which records keep it, or "" if it is not
+// valid. If it is too long, members are left out in the order that W3C asks for: long ones first, then from the end.
 func ParseState(header string) string {
 	var members []string
 	for m := range strings.SplitSeq(header, ",") {
@@ -72,7 +72,7 @@ func shorten(members []string) []string {
 	return members
 }
 
-// twice reports whether the key of a member is that of another.
+// twice reports whether another member has the same key as m.
 func twice(members []string, m string) bool {
 	key := m[:strings.IndexByte(m, '=')+1]
 	for _, other := range members {

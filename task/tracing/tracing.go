@@ -17,7 +17,7 @@ const (
 	digits  = "0123456789abcdef"
 )
 
-// Valid reports whether s is what records keep: a traceparent of version 00 in one form, and behind it perhaps a tracestate (Join).
+// Valid reports whether s is a text that records keep: a traceparent of version 00 in one form, and perhaps a tracestate behind it (Join).
 func Valid(s string) bool {
 	if len(s) > size && (s[size] != separator || len(s) == size+1 || len(s) > size+1+maxState || ParseState(s[size+1:]) != s[size+1:]) {
 		return false
@@ -38,8 +38,8 @@ func valid(s string) bool {
 	return strings.Trim(s[atTrace:atSpan-1], "0") != "" && strings.Trim(s[atSpan:atFlags-1], "0") != ""
 }
 
-// Parse reads a header traceparent of any version, as W3C asks for: of a later one what version 00 knows. It returns "" for what is none. Of the flags it
-// keeps those that are known, sampled and random.
+// Parse reads a header traceparent of any version. As W3C asks, it takes from a later version what version 00 knows. It returns "" if there is no
+// traceparent. It keeps the flags that it knows, sampled and random.
 func Parse(header string) string {
 	s := header
 	if len(s) < size || s[:2] == "ff" || strings.Trim(s[:2], digits) != "" {
@@ -74,12 +74,12 @@ func SpanID(s string) string {
 	return s[atSpan : atFlags-1]
 }
 
-// Sampled reports whether whoever began the trace wants its spans.
+// Sampled reports whether the system that began the trace wants its spans.
 func Sampled(s string) bool {
 	return s != "" && strings.IndexByte(digits, s[size-1])&1 != 0
 }
 
-// hashedSpan is the kind of the hash that a span's ID is. It and Span are part of the replicated contract: children have it in their records.
+// hashedSpan is the kind of the hash that a span's ID is. It and Span are part of the replicated contract, because children have such an ID in their records.
 const hashedSpan = 1
 
 // Span returns the ID of the span of an attempt, 16 digits. Everybody who knows the task knows it: the worker that reports the span, the worker
@@ -101,7 +101,7 @@ func Span(s, namespace, id string, attempt int64) string {
 	return string(b[:])
 }
 
-// Attempt returns the text of what an attempt begins, with the same tracestate; "" of "".
+// Attempt returns the trace of what an attempt begins, with the same tracestate; "" of "".
 func Attempt(s, namespace, id string, attempt int64) string {
 	if s == "" {
 		return ""

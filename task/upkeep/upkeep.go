@@ -152,7 +152,7 @@ func (t *Table) Begin(r *Run) {
 	t.Put(len(t.rows), r)
 }
 
-// Supersede says of the last run, which was lost, that it is not to be taken over any more.
+// Supersede notes that the last run, which was lost, must not be taken over any more.
 func (t *Table) Supersede() {
 	if i := len(t.rows) - 1; i >= 0 && t.rows[i].Ended != "" {
 		next := *t.rows[i]
@@ -161,8 +161,8 @@ func (t *Table) Supersede() {
 	}
 }
 
-// Tally counts in the record of the token's run what it deletes, at once. So the record shows it, whatever becomes of the run. At its end
-// the run tells all that it counted, including the members' disks.
+// Tally counts what a run deletes in the record of the run, at once. So the record shows this, whatever becomes of the run. At its end the run tells
+// everything that it counted, also on the members' disks.
 func (t *Table) Tally(token uint64, kind, namespace string, deleted int64) {
 	i := t.Of(token)
 	if deleted == 0 || i == len(t.rows) {
@@ -182,7 +182,7 @@ func (t *Table) Tally(token uint64, kind, namespace string, deleted int64) {
 	t.Put(i, &next)
 }
 
-// Check verifies the records. leased is the token of the run that goes on; 0: none does.
+// Check verifies the records. leased is the token of the run that goes on; 0: no run goes on.
 func (t *Table) Check(leased uint64) error {
 	last, sum := uint64(0), uint64(0)
 	if len(t.rows) > Max || leased != 0 && t.Of(leased) != len(t.rows)-1 {

@@ -2,9 +2,9 @@ package wire
 
 import "github.com/taskrt/taskrt/task/wire/head"
 
-// The commands that a busy log consists of, tasks and most answers are written without the library's reflection, by append_gen.go: the
-// very bytes that the library writes. Fields are in the order of their keys, and left out as their tags say. TestByHandIsTheLibrary
-// and FuzzByHand hold both against each other.
+// The commands that a busy log consists of, tasks and most answers are written without the library's reflection, by append_gen.go: the very bytes
+// that the library writes. Fields are in the order of their keys, and left out as their tags say. TestByHandIsTheLibrary and FuzzByHand compare the
+// two.
 
 // fields is a map with at most 23 fields under construction.
 type fields struct {
@@ -46,7 +46,7 @@ func (f *fields) texts(k byte, ss []string) {
 	}
 }
 
-// The rest are of fields that are left out when they are empty.
+// The functions below are for fields that are left out when they are empty.
 
 func (f *fields) someUint(k byte, n uint64) {
 	if n != 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// Bodies are encoded commands, without their origins: what stays the same when they are sent again, forwarded, and written into the log.
-// They are encoded once, by the node that proposes them.
+// Bodies are encoded commands without their origins. They stay the same when they are sent again, forwarded, and written into the log. They are
+// encoded once, by the node that proposes them.
 type Bodies struct {
 	data []byte
 	each []body
@@ -21,8 +21,8 @@ type body struct{ kind, from, to uint32 }
 // caller takes some bytes more, which no limit counts.
 const maxEnvelope = 1 + 2 + 4*9
 
-// Pack encodes the first of the commands, as many as fit. fits is asked with every command, the first one included: how many bytes it
-// takes, and how many it and those before it. An error is that of the first command that no log entry can hold.
+// Pack encodes as many of the first commands as fit. fits is asked for every command, also the first: size is how many bytes it takes, and bytes is
+// how many it takes together with the commands before it. An error is about the first command that no log entry can hold.
 func Pack(cs []task.Command, fits func(size, bytes int) bool) (Bodies, error) {
 	buf := scratch.Get().(*[]byte)
 	defer scratch.Put(buf)
@@ -47,7 +47,7 @@ func Pack(cs []task.Command, fits func(size, bytes int) bool) (Bodies, error) {
 	return Bodies{exact(buf, b), each}, nil
 }
 
-// size is how many bytes a command takes in an entry, or a few less.
+// size returns how many bytes a command takes in an entry at most. It may take a few less.
 func (b body) size() int { return maxEnvelope + int(b.to-b.from) }
 
 // Len returns how many commands there are.

@@ -24,7 +24,7 @@ type reader struct {
 	keys  strings.Builder // of IDs that commands look up: see key
 
 	payloads []byte // see bytes
-	lone     bool   // what follows is read by others: IDs and payloads get memory of their own
+	lone     bool   // others read the rest, so IDs and payloads get memory of their own
 }
 
 // names shares the strings that repeat in an entry: namespaces, behaviors, labels. It is a cache by place, so that a
@@ -116,7 +116,7 @@ const (
 	payloadsChunk = 4 << 10
 )
 
-// bytes copies: a small task must not keep a large entry in memory.
+// bytes returns a copy, because a small task must not keep a large entry in memory.
 func (r *reader) bytes() []byte {
 	p := r.part(head.Bytes)
 	if len(p) == 0 {
@@ -124,7 +124,7 @@ func (r *reader) bytes() []byte {
 		return nil
 	}
 	if len(p) > cap(r.payloads)-len(r.payloads) {
-		if r.lone || len(p) > sharedPayload || len(p) > len(r.b) { // hardly any other comes after it
+		if r.lone || len(p) > sharedPayload || len(p) > len(r.b) { // hardly any other payload comes after it
 			return append(make([]byte, 0, len(p)), p...)
 		}
 		r.payloads = make([]byte, 0, min(payloadsChunk, len(p)+len(r.b)))
@@ -182,8 +182,8 @@ func (r *reader) next(f *fieldsLeft) byte {
 // keysChunk is how much of an entry's IDs is copied at once.
 const keysChunk = 2 << 10
 
-// key reads the key of a task that a command looks up. Its ID shares a piece of memory with the IDs of its neighbors:
-// machines look keys up and do not keep them. The ID of a Submit, which makes a task, is not read here.
+// key reads the key of a task that a command looks up. Its ID shares a piece of memory with the IDs of its neighbors, because machines look keys up
+// and do not keep them. The ID of a Submit, which makes a task, is not read here.
 func (r *reader) key() (k task.Key) {
 	f := r.fields()
 	for {

@@ -188,14 +188,14 @@ func WriteSnapshot(w io.Writer, f *task.Frozen) error {
 	return nil
 }
 
-// ReadSnapshot builds a machine from what WriteSnapshot wrote. It reads r to its end. It refuses a snapshot that is truncated, has
-// something behind its end, or does not have the digest that it names. The options are those of task.Restore.
+// ReadSnapshot builds a machine from what WriteSnapshot wrote. It reads r to its end. It refuses a snapshot that is truncated, has something behind
+// its end, or does not have the digest that it names. The options go to task.Restore.
 func ReadSnapshot(r io.Reader, options ...task.Option) (*task.Machine, error) {
 	return task.Restore(records(bufio.NewReaderSize(r, 256<<10)), options...)
 }
 
-// These are the sizes of batches. A snapshot is decoded beside the machine that is built from it: either takes half
-// of the time, and a node that starts has nothing else to do.
+// These are the sizes of batches. Decoding a snapshot runs beside building the machine from it. Each takes half of the time, and a node that starts
+// has nothing else to do.
 const (
 	batchRecords = 128
 	batchBytes   = 256 << 10
@@ -215,7 +215,7 @@ func records(r *bufio.Reader) iter.Seq2[task.Record, error] {
 		go decodeAll(r, batches, stop)
 		defer func() { // r is the caller's again
 			close(stop)
-			for range batches { // until it has ended
+			for range batches { // until decodeAll has ended
 			}
 		}()
 		for batch := range batches {
@@ -287,7 +287,7 @@ func readRecord(r *bufio.Reader, body *bytes.Buffer, shared *names) (task.Record
 		return nil, 0, fmt.Errorf("%w: snapshot: a record of %d bytes", ErrMalformed, n)
 	}
 	body.Reset()
-	if _, err := io.CopyN(body, r, int64(n)); err != nil { // grows with what is there, not with what is claimed
+	if _, err := io.CopyN(body, r, int64(n)); err != nil { // the buffer grows with the bytes that are there, not with the length that is claimed
 		return nil, 0, fmt.Errorf("%w: snapshot: %w", ErrMalformed, noEOF(err))
 	}
 	record, err := decodeRecord(tag, body.Bytes(), shared)

@@ -22,9 +22,9 @@ import (
 	"github.com/taskrt/taskrt/task/wire/head"
 )
 
-// Format is the number of the form of entries, snapshots and the greetings of nodes (SPEC C9). A build with another number is
-// older than 0.1.0. It cannot read a directory of this build, and this build cannot read a directory of it: the content moves by export
-// and import. Whatever is added from here on stands behind a feature level (task.KnownLevel), and the number stays.
+// Format is the number of the form of entries, snapshots and the greetings of nodes (SPEC C9). A build with another number is older than 0.1.0. The
+// two builds cannot read each other's directories, and the content moves by export and import. Every later addition stands behind a feature level
+// (task.KnownLevel), and the number stays.
 const Format = 2
 
 // version is the first byte of entries, proposals and results.
@@ -109,7 +109,7 @@ type envelope struct {
 	Lowest  uint64
 }
 
-// keyedEnvelope is the envelope of a command that a client's idempotency key protects: one element more.
+// keyedEnvelope is the envelope of a command that a client's idempotency key protects. It has one element more.
 type keyedEnvelope struct {
 	_       struct{} `cbor:",toarray"`
 	Kind    uint64
@@ -119,7 +119,7 @@ type keyedEnvelope struct {
 	Body    uint64
 }
 
-// calledEnvelope is the envelope of a command that names its caller (SPEC A4): another element more. Only a cluster of level 2 has it.
+// calledEnvelope is the envelope of a command that names its caller (SPEC A4). It has another element more. Only clusters from level 2 on have it.
 type calledEnvelope struct {
 	_       struct{} `cbor:",toarray"`
 	Kind    uint64
@@ -130,7 +130,7 @@ type calledEnvelope struct {
 	Caller  caller
 }
 
-// caller is a task.Caller but for Look, which is in the envelope.
+// caller is a task.Caller without Look, which is in the envelope.
 type caller struct {
 	_     struct{} `cbor:",toarray"`
 	Token uint64
@@ -139,7 +139,7 @@ type caller struct {
 	To    string
 }
 
-// lookedEnvelope is a calledEnvelope of a command for which Apply decides whether the caller may (SPEC A5): another element more, which is 1.
+// lookedEnvelope is the calledEnvelope of a command for which Apply decides whether its caller may do it (SPEC A5). It has another element more, which is 1.
 type lookedEnvelope struct {
 	_       struct{} `cbor:",toarray"`
 	Kind    uint64
@@ -236,7 +236,7 @@ func decodeEnvelope(b []byte, p *task.Proposal) (kind uint64, rest []byte, err e
 	return e.Kind, rest, err
 }
 
-// scratch holds buffers in which entries grow: what EncodeEntry returns has the size that it needs.
+// scratch holds buffers in which entries grow. EncodeEntry returns a copy of the size that is needed.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 // maxScratch is the largest buffer that is kept: somewhat more than an entry of the usual size.
@@ -320,7 +320,7 @@ func (r *reader) preamble() (h task.Header, count uint64, err error) {
 // minProposal is the length of the shortest proposal: an array of four small numbers and an empty map.
 const minProposal = 6
 
-// proposal reads one proposal at the start of b, without the library or else by it, and returns what follows it. It notes the command's kind and
+// proposal reads one proposal at the start of b, without the library if possible, and returns what follows it. It notes the command's kind and
 // length.
 func (r *reader) proposal(b []byte) (p task.Proposal, rest []byte, err error) {
 	r.b, r.bad = b, false
@@ -344,7 +344,7 @@ func (r *reader) proposal(b []byte) (p task.Proposal, rest []byte, err error) {
 	return p, r.b, nil
 }
 
-// EncodeProposals encodes commands for the leader: an entry without clocks, which the leader stamps. The bodies are those of the commands.
+// EncodeProposals encodes commands for the leader: an entry without clocks, which the leader stamps. bodies are the encoded commands.
 func EncodeProposals(ps []task.Proposal, bodies Bodies) []byte {
 	bytes := 0
 	for i := range ps {
@@ -357,7 +357,7 @@ func EncodeProposals(ps []task.Proposal, bodies Bodies) []byte {
 	return b
 }
 
-// DecodeProposals decodes what EncodeProposals wrote. The bodies refer to b; this build has read each as it will read it in an entry.
+// DecodeProposals decodes what EncodeProposals wrote. The bodies refer to b. This build has read each as it will read it in an entry.
 func DecodeProposals(b []byte) ([]task.Proposal, Bodies, error) {
 	bodies := Bodies{data: b}
 	_, ps, err := decodeEntry(b, &bodies)
