@@ -30,8 +30,8 @@ func (r *SubmitReply) AwaitSubmitted(ctx context.Context, s Service, o GetOption
 	return fmt.Errorf("%w: %w", NewError(CodeOutcomeUnknown, "task %s was submitted, but waiting for it failed", r.Task.ID), err)
 }
 
-// over reports whether t, a later state of the task, has an outcome that the task did not have when it was submitted. A failure
-// that will be retried is not an outcome; it can be told by its version, which it keeps.
+// over reports whether t, a later state of the task, has an outcome that the task did not have when it was submitted. A failure that will be retried
+// is not an outcome. It is recognised by its version, which it keeps.
 func (r *SubmitReply) over(t *Task) bool {
 	if t.Final {
 		return true

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Until returns a reader of r that ends with ctx. A backup is long, and whoever reads one gives up between two pieces.
+// Until returns a reader of r that ends with ctx. A backup is long, and its reader may give up between two pieces.
 func Until(ctx context.Context, r io.Reader) io.Reader { return until{ctx, r} }
 
 type until struct {

@@ -93,8 +93,8 @@ func Verify(r io.Reader, progress func(Header, End)) (*Verified, error) {
 	}
 }
 
-// Check reads a backup to its end and verifies all that does not take a machine: checksums, and the digest of each blob. Whoever stores a backup
-// that comes over the net passes it through Check.
+// Check reads a backup to its end and verifies all that does not take a machine: checksums, and the digest of each blob. A program that stores a
+// backup from the net passes it through Check.
 func Check(r io.Reader, progress func(Header, End)) (*Verified, error) {
 	b, err := NewReader(r)
 	if err != nil {

@@ -171,7 +171,7 @@ func (w *Writer) Close() error {
 // maxReason bounds the text of a broken-off backup.
 const maxReason = 4 << 10
 
-// BreakOff ends a backup that cannot be finished, so that whoever reads it learns why.
+// BreakOff ends a backup that cannot be finished, so that its reader learns why.
 func (w *Writer) BreakOff(why error) error {
 	text := why.Error()
 	return errors.Join(w.pieces.piece(kindBroken, []byte(text[:min(len(text), maxReason)])), w.pieces.close())

@@ -79,7 +79,7 @@ func (c *cache) used(digest string) {
 	}
 }
 
-// trim removes files until the rest fits, but never the file that was used last. Whoever has a removed file open keeps it.
+// trim removes files until the rest fits, but never the file that was used last. A removed file stays for those that have it open.
 func (c *cache) trim(s *Store) {
 	if c == nil {
 		return

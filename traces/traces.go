@@ -120,8 +120,8 @@ func (t *Traces) put(a *spans.Attempt) {
 	}
 }
 
-// Ended is told of an attempt that a worker of this process has ended: the OnEnd of worker.Config. If the lease was lost, whoever ends the lease
-// tells of the attempt.
+// Ended is told of an attempt that a worker of this process has ended: the OnEnd of worker.Config. If the lease was lost, the node that ends the
+// lease tells of the attempt.
 func (t *Traces) Ended(e worker.Ended) {
 	if e.Spans == nil || e.End == worker.EndLost {
 		return

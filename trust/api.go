@@ -129,8 +129,8 @@ func LearningClient(ca string, learned func(ca string)) (*tls.Config, error) {
 	return config, nil
 }
 
-// nextPins is what a client keeps that trusts the pins, the newest one first, and has met a server with this chain, of which one pin vouches
-// for the whole. Nothing but the newest authority takes away a pin: whoever has stolen a former secret must not.
+// nextPins is what a client keeps that trusts the pins, the newest one first, and has met a server with this chain, of which one pin vouches for the
+// whole. Only the newest authority takes away a pin, because a thief of a former secret must not be able to.
 func nextPins(chain []*x509.Certificate, pins []Pin) []Pin {
 	shown := map[Pin]bool{}
 	var by Pin

@@ -107,7 +107,7 @@ func (a authority) chain(template *x509.Certificate, key crypto.Signer, former [
 
 func pinOf(c *x509.Certificate) Pin { return sha256.Sum256(c.RawSubjectPublicKeyInfo) }
 
-// scheme is that of the URIs in certificates: taskrt://node/n1.
+// scheme is the scheme of the URIs in certificates: taskrt://node/n1.
 const scheme = "taskrt"
 
 func uriOf(p mux.Principal) *url.URL {

@@ -46,7 +46,7 @@ func (k *Keys) Server(ctx context.Context, c net.Conn) (net.Conn, error) {
 	}, 0)
 }
 
-// Client implements mux.Guard. Whoever listens on the port must be a node.
+// Client implements mux.Guard. The process that listens on the port must be a node.
 func (k *Keys) Client(ctx context.Context, c net.Conn) (net.Conn, error) {
 	r := k.now.Load()
 	return k.shake(ctx, r, func(t *tls.Config) *tls.Conn {

@@ -103,7 +103,7 @@ func (k *Keys) parseSecrets(self mux.Principal, text []byte) (*ring, error) {
 // holds as long as its secret is there (SPEC A2, A4).
 func (k *Keys) RootTokens() []Token { return k.now.Load().rootTokens }
 
-// Ends returns when the certificate of one's own ends. One that follows from the secret never does: then Ends returns zero.
+// Ends returns when the certificate of one's own ends. A certificate that follows from the secret never ends: then Ends returns zero.
 func (k *Keys) Ends() time.Time {
 	r := k.now.Load()
 	if r.roots == nil {

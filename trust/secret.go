@@ -20,7 +20,7 @@ import (
 // secretBytes is the length of a cluster secret and of a worker seed.
 const secretBytes = 32
 
-// The texts of secrets begin so: that a scanner finds one that was published, and that one is not taken for the other.
+// The texts of secrets begin so. A scanner finds a published secret by this, and no secret is taken for one of the other kind.
 const (
 	clusterPrefix = "trs_"
 	workerPrefix  = "trw_"
@@ -29,7 +29,7 @@ const (
 // Pin names a public key: the SHA-256 of its SPKI form.
 type Pin [sha256.Size]byte
 
-// Secret is a cluster secret. Whoever holds it is the cluster.
+// Secret is a cluster secret. A holder of it acts as the cluster.
 type Secret [secretBytes]byte
 
 // Draw returns a new cluster secret.
@@ -197,7 +197,7 @@ func parseAll[T any](file string, text []byte, parse func(string) (T, error)) (a
 	return all, nil
 }
 
-// ReadSecrets reads a file of cluster secrets, the one that issues certificates first.
+// ReadSecrets reads a file of cluster secrets. The secret that issues certificates comes first.
 func ReadSecrets(file string) ([]Secret, error) {
 	text, err := ReadFile(file)
 	if err != nil {

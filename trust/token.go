@@ -49,10 +49,10 @@ const (
 	workerTokenLabel = "taskrt/v1/worker-token"
 )
 
-// RootToken is the token of whoever holds the cluster secret. It may do everything.
+// RootToken is the token that follows from the cluster secret. It may do everything.
 func (s Secret) RootToken() Token { return s.derive(rootLabel) }
 
-// Token is the token of whoever holds the worker secret. It may ask where the members of the cluster are, and no more.
+// Token is the token that follows from the worker secret. It may ask where the members of the cluster are, and no more.
 func (w WorkerSecret) Token() Token { return Secret(w.seed).derive(workerTokenLabel) }
 
 // workerToken is the Token of the worker secret of s, without the authorities that a worker trusts.

@@ -102,7 +102,7 @@ func (r *AuditRequest) Check() error {
 	return nil
 }
 
-// Fits reports whether a record is one that the request asks for.
+// Fits reports whether the request asks for a record.
 func (r *AuditRequest) Fits(x *AuditRecord) bool {
 	namespace, _, in := strings.Cut(x.Target, "/")
 	_, path, _ := strings.Cut(x.Route, " ")

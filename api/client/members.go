@@ -9,7 +9,7 @@ import (
 )
 
 // Members changes a cluster's members over HTTP (SPEC C2). It is safe for concurrent use. Every action is sent again if its outcome is unknown,
-// because what is settled already changes nothing. A transfer to whoever is the most current is not.
+// because what is settled already changes nothing. A transfer to the most current member is not.
 type Members struct{ client *Client }
 
 var _ membership.Members = (*Members)(nil)

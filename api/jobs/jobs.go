@@ -123,7 +123,7 @@ func Number(id string) (uint64, error) {
 	return n, nil
 }
 
-// NotFound is the answer for a job that is not there, and for one that the caller may not see.
+// NotFound is the answer for a job that is not there, and for a job that the caller may not see.
 func NotFound(id string) error {
 	return api.NewError(api.CodeJobNotFound, "there is no bulk job %.40s, or it ended long ago", id)
 }

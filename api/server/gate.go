@@ -18,8 +18,8 @@ type Gate interface {
 	Guess(addr string) error
 }
 
-// enter finds out who makes a request, and refuses whoever may not, before anything is looked up and before a byte of the body
-// is read (SPEC A5, A9). Nothing is asked in a cluster that is open.
+// enter finds out who makes a request, and refuses a caller that may not make it. It does so before anything is looked up and before a byte of the
+// body is read (SPEC A5, A9). Nothing is asked in a cluster that is open.
 func enter(h *handler, w http.ResponseWriter, r *http.Request, to *route) (*http.Request, error) {
 	if h.config.Gate == nil || to.needs.Scope == auth.Open {
 		return r, nil

@@ -12,9 +12,8 @@ import (
 	"github.com/taskrt/taskrt/api"
 )
 
-// query is the query string of a request, read strictly: a parameter that is not in the table of routes is refused (SPEC H2). A
-// method of the handler panics if it asks for a parameter that the table does not have, or forgets one that the table has: the
-// document would lie.
+// query is the query string of a request, read strictly: a parameter that is not in the table of routes is refused (SPEC H2). A method of the handler
+// panics if it asks for a parameter that the table does not have, or forgets a parameter of the table, because the document would be wrong.
 type query struct {
 	values url.Values
 	params []param

@@ -26,8 +26,8 @@ type Call struct {
 
 type callKey struct{}
 
-// WithParent returns a context under which tasks get a traceparent: those that a Client submits, and operations that it starts. A text that is none
-// is ignored, as W3C asks for.
+// WithParent returns a context under which tasks get a traceparent: those that a Client submits, and operations that it starts. A text that is no
+// traceparent is ignored, as W3C asks.
 func WithParent(ctx context.Context, traceparent string) context.Context {
 	parent := tracing.Parse(traceparent)
 	if parent == "" {

@@ -76,7 +76,7 @@ type stored struct {
 	key key
 }
 
-// The text of a list: its first line says what it is, the last one that it is whole.
+// The text of a list. Its first line says what it is. Its last line says that it is whole.
 const (
 	listHead = "taskrt blobs 1"
 	listEnd  = "end"

@@ -270,7 +270,7 @@ func (r *run) condemn(ctx context.Context, needed, known map[key]bool) error {
 	return r.put(ctx, condemned, []byte(text.String()))
 }
 
-// condemnedKeys are those of all lists.
+// condemnedKeys are the keys in all lists.
 func (r *run) condemnedKeys(ctx context.Context) (map[key]bool, error) {
 	there, err := r.names(ctx, condemned)
 	if err != nil {
@@ -289,7 +289,7 @@ func (r *run) condemnedKeys(ctx context.Context) (map[key]bool, error) {
 	return all, nil
 }
 
-// readCondemned reads a list of condemned blobs. One that was removed meanwhile has none: its blobs are gone.
+// readCondemned reads a list of condemned blobs. A list that was removed meanwhile has no keys: its blobs are gone.
 func (r *run) readCondemned(ctx context.Context, n named) (keys []key, err error) {
 	in, err := r.Target.Get(ctx, n.Name)
 	if errors.Is(err, target.ErrNotThere) {

@@ -92,7 +92,7 @@ func Clusters(ctx context.Context, t target.Target) ([]string, error) {
 	return ids, err
 }
 
-// named is an object whose name is that of a run.
+// named is an object that has the name of a run.
 type named struct {
 	target.Object
 	name  string
@@ -100,7 +100,7 @@ type named struct {
 	token uint64
 }
 
-// names lists the objects of a folder whose names are those of runs, by token.
+// names lists the objects of a folder that have names of runs, by token.
 func (s Series) names(ctx context.Context, folder string) (all []named, err error) {
 	for o, err := range s.Target.List(ctx, s.folder()+folder) {
 		if err != nil {
@@ -208,7 +208,7 @@ func (s Series) Marker(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// Mark writes the marker, and returns the one that is there then. exclusive is false if the target writes over what it was told to leave alone.
+// Mark writes the marker, and returns the marker that is there then. exclusive is false if the target overwrites an object that it was told to leave alone.
 func (s Series) Mark(ctx context.Context, text string) (there string, exclusive bool, err error) {
 	if _, err := s.Target.Create(ctx, s.folder()+marker, []byte(text+"\n")); err != nil {
 		return "", false, err

@@ -254,8 +254,8 @@ func (c *counted) Write(p []byte) (int, error) {
 
 func (c *counted) part() Part { return Part{c.n, hex.EncodeToString(c.to.Sum(nil))} }
 
-// verify reads the state and the list back. The state is restored into a machine. An encrypted one cannot be read here: its bytes are compared
-// with those that were sent, and what was encrypted is restored.
+// verify reads the state and the list back. The state is restored into a machine. An encrypted state cannot be read here. So its bytes are compared
+// with the bytes that were sent, and the state that was encrypted is restored.
 func (r *run) verify(ctx context.Context) error {
 	check := func(from io.Reader) error { return r.restorable(from) }
 	if r.Seal != nil {

@@ -83,8 +83,8 @@ func openBound(files uint64, ports int) int {
 	return max(1, int(files)/2/ports)
 }
 
-// Accept implements net.Listener. It closes connections that are too many: of those that wait, or are idle, the oldest one of the address
-// that has the most. Where neither waits nor idles one, and too many are open, it closes the new one.
+// Accept implements net.Listener. If there are too many connections, it closes one that waits or is idle: the oldest of the address that has the
+// most. Where neither waits nor idles one, and too many are open, it closes the new one.
 func (l *Lobby) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
@@ -136,7 +136,7 @@ func (l *Lobby) admit(c *conn) bool {
 	return true
 }
 
-// enter puts a connection in a queue of at most so many, and returns the one that is too many, which it takes out. Under mu.
+// enter puts a connection in a queue of at most so many. If there is one too many, it takes that one out and returns it. Under mu.
 func (l *Lobby) enter(c *conn, why Reason, most int) (over *conn) {
 	c.in = l.queues[why]
 	c.in.add(c)

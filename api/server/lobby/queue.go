@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// queue holds connections by address. Its first address is the one with the most; among equals the one that has the oldest connection. Those
-// that have few are equals: an honest client that opens several at once must not go before thousands of addresses with one each.
+// queue holds connections by address. Its first address is the address with the most connections; among equals, the address with the oldest connection.
+// Addresses with few connections are equals: an honest client that opens several at once must not lose them before thousands of addresses with one each.
 type queue struct {
 	few       int
 	addresses map[string]*address
@@ -64,7 +64,7 @@ func (q *queue) remove(c *conn) {
 	delete(q.addresses, a.name)
 }
 
-// worst is the connection that goes first: the oldest one of the first address. nil: there is none.
+// worst is the connection that goes first: the oldest of the first address. nil: there is no connection.
 func (q *queue) worst() *conn {
 	if len(q.order) == 0 {
 		return nil

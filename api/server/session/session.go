@@ -74,7 +74,7 @@ func ofPage(r *http.Request) bool {
 	return r.URL.Path == stream.Path && len(r.Header["Origin"]) == 1 && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// name is the name of the cookie. Cookies do not tell ports apart, so that of another cluster on the same host must have another name.
+// name is the name of the cookie. Cookies do not tell ports apart, so the cookie of another cluster on the same host must have another name.
 func (d *Desk) name() string {
 	sum := sha256.Sum256([]byte(d.Cluster()))
 	return "taskrt-" + hex.EncodeToString(sum[:4])

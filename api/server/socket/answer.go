@@ -107,7 +107,7 @@ func (a *answer) frame() stream.Answer {
 	return f
 }
 
-// written makes room for another large answer, and tells whoever waits.
+// written makes room for another large answer, and wakes the goroutines that wait for it.
 func (a *answer) written() {
 	if a.large {
 		<-a.conn.large

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Group is the streams of one server. http.Server forgets connections that were taken over, so whoever stops it waits for its streams here.
+// Group is the streams of one server. http.Server forgets connections that were taken over, so its owner waits for its streams here when it stops.
 type Group struct {
 	over     context.Context // ends when the streams are cut off
 	cutOff   context.CancelFunc
@@ -65,7 +65,7 @@ func (g *Group) leave() {
 	}
 }
 
-// Stop begins no streams any more, and returns when there are none. Those that are there when ctx ends are cut off.
+// Stop begins no streams any more, and returns when there are none. Streams that are still there when ctx ends are cut off.
 func (g *Group) Stop(ctx context.Context) {
 	g.mu.Lock()
 	if !g.stopped && g.count == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/api/stream"
 )
 
-// unwanted is what undoes requests of a connection whose answers their clients may not take. Those that were kept last stay longest: at least
-// as many as a client may have under way, and for as long as the time between two pings, whichever ends first.
+// unwanted is what undoes requests of a connection whose answers their clients may not take. The latest stay longest: at least as many as a client
+// may have under way, or those of the time between two pings, whichever ends first.
 type unwanted struct {
 	young, old map[uint64]func() // by the requests' numbers
 }

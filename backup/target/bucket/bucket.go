@@ -190,8 +190,8 @@ func (b *Bucket) Create(ctx context.Context, name string, data []byte) (created 
 	}
 }
 
-// own reports whether an object that is there is the one that was to be created: the answer to the request before was lost. Empty objects are all
-// the same.
+// own reports whether an object that is there is the object that was to be created, because the answer to the request before was lost. Empty objects
+// are all the same.
 func (b *Bucket) own(ctx context.Context, name string, data []byte) (bool, error) {
 	if len(data) == 0 {
 		return false, nil

@@ -278,7 +278,7 @@ func (c *conn) read() {
 	}
 }
 
-// give gives answers to those who wait for them.
+// give hands answers to the callers that wait for them.
 func (c *conn) give(answers []stream.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

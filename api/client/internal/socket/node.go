@@ -50,7 +50,7 @@ type From struct {
 	Cluster string // the ID
 }
 
-// Node is the streams to one node: one that takes requests, and former ones whose answers have not all come. It is safe for concurrent use.
+// Node is the streams to one node: a stream that takes requests, and former streams that still wait for answers. It is safe for concurrent use.
 type Node struct {
 	config Config
 
