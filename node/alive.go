@@ -8,8 +8,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// hungWrite is how long a write to the log's disk may take before the node is not alive. The node ends itself after such a time; if
-// even that hangs, whoever supervises the process helps.
+// hungWrite is how long a write to the log's disk may take before the node is not alive. The node ends itself after such a time. If even this hangs,
+// the supervisor of the process helps.
 const hungWrite = 15 * time.Second
 
 // Alive returns nil as long as this node can do its work: its state answers, and so do the log's disk and the folder of blobs. It does not ask

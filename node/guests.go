@@ -179,7 +179,7 @@ func (n *Node) KillGuests() {
 	}
 }
 
-// leaderDialer connects the built-in worker to whoever leads, this node included.
+// leaderDialer connects the built-in worker to the leader, which may be this node.
 type leaderDialer struct {
 	net    mux.Network
 	leader func() (id, addr string)

@@ -157,7 +157,7 @@ func (n *Node) self(st raftstore.Status) api.Node {
 	}
 }
 
-// enableRoot turns the root token on, for whoever holds the cluster secret.
+// enableRoot turns the root token on, for a caller that holds the cluster secret.
 func (n *Node) enableRoot() peers.Reply {
 	if n.gate == nil {
 		return peers.Reply{Error: "this cluster asks for no tokens"}
@@ -171,7 +171,7 @@ func (n *Node) enableRoot() peers.Reply {
 	return peers.Reply{}
 }
 
-// enableTimeout bounds how long enableRoot waits for a majority. Whoever has asked waits a little longer.
+// enableTimeout bounds how long enableRoot waits for a majority. The caller waits a little longer.
 const enableTimeout = 8 * time.Second
 
 // answerPeer answers another member.

@@ -17,8 +17,8 @@ import (
 type Stats struct {
 	Store  raftstore.Status
 	Counts task.Counts
-	// Forever counts the final tasks that their behaviors keep for ever. Excess counts those that would be kept, too, if
-	// there were not so many already (SPEC T9).
+	// Forever counts the final tasks that their behaviors keep for ever. Excess counts tasks that would be kept for ever, too, if there were not so
+	// many already (SPEC T9).
 	Forever, Excess int64
 	// LeasesEnded counts the leases that this node saw end without a report. SessionsEnded counts the sessions that it
 	// saw end.

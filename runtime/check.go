@@ -150,7 +150,7 @@ func checkExports(m *wasmbin.Module) error {
 	return checkOptional(m, abi.ExportInitialize, abi.ExportDescribe)
 }
 
-// checkOptional checks those of the named functions that the module has: they take and return nothing.
+// checkOptional checks the named functions, as far as the module has them: they take and return nothing.
 func checkOptional(m *wasmbin.Module, names ...string) error {
 	for _, name := range names {
 		if e, ok := m.Export(name); ok {

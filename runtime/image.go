@@ -51,7 +51,7 @@ func (img *image) show(i *instance) error {
 	return nil
 }
 
-// widen makes the memory of an instance that was just made as large as that of an image.
+// widen makes the memory of a new instance as large as the memory of an image.
 func (i *instance) widen(size int64) error {
 	grow := size - i.mem.Size()
 	if grow < 0 {

@@ -22,8 +22,8 @@ import (
 	"github.com/taskrt/taskrt/runtime/wasmbin"
 )
 
-// pool gives every attempt of a module an instance in which nobody has left anything (SPEC B4): a new one, or one
-// that worked before and was given the module's image back.
+// pool gives every attempt of a module an instance in which nobody has left anything (SPEC B4): a new instance, or a used instance that was given
+// back the module's image.
 type pool struct {
 	shelf     *shelf
 	cache     *codecache.Cache

@@ -102,8 +102,7 @@ func (c *Client) Abandon(call *Call) {
 	c.sayLocked(&Frame{Abandon: &a.Abandon})
 }
 
-// sayLocked sends a frame if there is a link. If there is none it wakes Run: a new link begins with everything that is
-// open.
+// sayLocked sends a frame if there is a link. If there is no link, it wakes Run: a new link begins with everything that is open.
 func (c *Client) sayLocked(f *Frame) {
 	if c.to != nil {
 		c.to.send(f)

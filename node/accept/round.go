@@ -35,7 +35,7 @@ func (t *Table) Free(m *task.Machine, free []task.Free, limit int) []task.Free {
 	return free
 }
 
-// Of returns those who wait for tasks of one behavior, as Free does, and leaves the round as it is.
+// Of returns the acceptors that wait for tasks of one behavior, as Free does, and leaves the round as it is.
 func (t *Table) Of(namespace, behavior string) []task.Free {
 	var all []task.Free
 	for i, w := range t.queues[name{namespace, behavior}] {

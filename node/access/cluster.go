@@ -108,7 +108,7 @@ func (x clusterGuard) PauseBehavior(ctx context.Context, namespace, name string,
 	return x.to.PauseBehavior(ctx, namespace, name, paused)
 }
 
-// StoreGroups implements api.Service. Records have no behaviors: whoever may see some may see all of the namespace.
+// StoreGroups implements api.Service. Records have no behaviors, so a caller that may see some of a namespace may see all.
 func (x clusterGuard) StoreGroups(ctx context.Context, namespace string) ([]string, error) {
 	return read(ctx, x.guard, in(ctx, auth.Whole, access.Read, namespace, ""), func() ([]string, error) { return x.to.StoreGroups(ctx, namespace) })
 }

@@ -110,7 +110,7 @@ func (g *Gate) Enter(authorization, addr string) (*auth.Principal, error) {
 }
 
 // catchUp lets the node's state catch up with the cluster's: a token that this node does not know may have been made at another one just now. It
-// reports whether it did. Whoever guesses makes a node catch up seldom: guesses are bounded by address, and turns in all.
+// reports whether it did. Guesses of tokens seldom make a node catch up, because guesses are bounded by address, and turns are bounded in all.
 func (g *Gate) catchUp() bool {
 	select {
 	case g.turns <- struct{}{}:

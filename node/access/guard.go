@@ -243,7 +243,7 @@ func (x *guard) shown(ctx context.Context, t *api.Task) *api.Task {
 	return &api.Task{Namespace: t.Namespace, ID: t.ID, Behavior: t.Behavior, Status: t.Status, Final: t.Final, Labels: map[string]string{}, History: []api.Attempt{}}
 }
 
-// operation is shown for an operation: who may not see it is told that it is done, and what it is.
+// operation is shown in the place of an operation: a caller that may not see it is told that it is done, and what it is.
 func (x *guard) operation(ctx context.Context, o *api.Operation) *api.Operation {
 	if o == nil || x.seesOperation(ctx, o) {
 		return o

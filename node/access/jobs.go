@@ -61,7 +61,7 @@ func (x bulk) Job(ctx context.Context, id string) (*jobs.JobReply, error) {
 	return reply, err
 }
 
-// Cancel implements jobs.Jobs: for its creator, and for whoever may operate on all of the namespace.
+// Cancel implements jobs.Jobs, for the job's creator and for callers that may operate on the whole namespace.
 func (x bulk) Cancel(ctx context.Context, id string) (*jobs.JobReply, error) {
 	reply, err := x.Job(ctx, id)
 	if err != nil {

@@ -39,7 +39,7 @@ var _ auth.Audit = (*Reader)(nil)
 // NewReader makes a Reader. Wake must be called after every task.AuditNoted.
 func NewReader(l Log, g Gate) *Reader { return &Reader{log: l, gate: g, news: make(chan struct{})} }
 
-// Wake tells those who follow that there may be more.
+// Wake tells the followers that there may be more.
 func (r *Reader) Wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

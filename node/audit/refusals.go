@@ -79,7 +79,7 @@ func (r *Refusals) of(k kind) *counted {
 	return c
 }
 
-// Run tells the log until ctx ends. again says that nothing was told: it is told later.
+// Run tells the log until ctx ends. again says that nothing was told, and that it must be told later.
 func (r *Refusals) Run(ctx context.Context, tell func(context.Context, []task.Refusal) (again bool)) {
 	for {
 		select {

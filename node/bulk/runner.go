@@ -151,7 +151,7 @@ func (r *Runner) decide(ctx context.Context, c task.Command) error {
 	return err
 }
 
-// propose proposes a command. That the job is elsewhere, or has ended, is no error: whoever has gone on with it was right.
+// propose proposes a command. It is no error if the job is elsewhere, or has ended: then another leader has gone on with it.
 func (r *Runner) propose(ctx context.Context, c task.Command) (task.Result, error) {
 	rs, err := r.store.ProposeLocal(ctx, c)
 	if err != nil {

@@ -115,7 +115,7 @@ func (e *explainer) hurdle(h hurdle.Kind) {
 	}
 }
 
-// workers says what the workers, or those who accept, have to do with it.
+// workers says what the workers, or the acceptors, have to do with it.
 func (e *explainer) workers() {
 	if e.runs.Module == "" {
 		if e.loop.Acceptors == 0 {

@@ -277,7 +277,7 @@ type Text struct {
 	End     int64 // how many bytes the attempt had logged behind the last one of Text
 }
 
-// Position is a place in the log of a task: in that of the attempt with this token, behind so many bytes.
+// Position is a place in the log of a task: behind so many bytes in the log of the attempt with this token.
 type Position struct {
 	Token  uint64
 	Offset int64

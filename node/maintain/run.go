@@ -271,7 +271,7 @@ func (r *Run) follow(ctx context.Context) error {
 	})
 }
 
-// followAt is how soon the next run follows a run that got somewhere and has not done everything.
+// followAt is how soon the next run follows a run that made progress but has not done everything.
 const followAt = time.Second
 
 // soon asks for a run after d, or earlier if an earlier one is asked for.

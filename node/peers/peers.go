@@ -55,7 +55,7 @@ const (
 	OpDropLogs = "drop_logs" // logs of tasks
 	OpWalls    = "walls"     // what stands around the guests of the workers that are connected to the member
 	OpWhy      = "why"       // why a task waits, as the leader's loop knows it
-	// OpEnableRoot turns the root token on. Whoever asks on this port holds the cluster secret (SPEC A4).
+	// OpEnableRoot turns the root token on. Every caller on this port holds the cluster secret (SPEC A4).
 	OpEnableRoot = "enable_root"
 	opProgress   = "progress" // answered by frames until one side ends the connection; see Progress
 )

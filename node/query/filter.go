@@ -26,7 +26,7 @@ func (f *Filter) Matches(t *task.Task) bool {
 	return t.Namespace == f.Namespace && task.Matches(t, &f.Filter) && (f.Sight == nil || f.Sight(t.Behavior, t.Creator))
 }
 
-// ranges returns the range of each of the times. That of due has no lower bound, and takes in its upper one.
+// ranges returns the range of each of the times. The range of due has no lower bound, and includes its upper bound.
 func (f *Filter) ranges() [clocks]match.Range {
 	r := [clocks]match.Range{createdAt: f.Created, startedAt: f.Started, finishedAt: f.Finished}
 	if f.DueBefore != 0 {
@@ -35,7 +35,7 @@ func (f *Filter) ranges() [clocks]match.Range {
 	return r
 }
 
-// by returns the time that is the order: that of the one range of started or finished that is given. createdAt is the order of creation.
+// by returns the time by which tasks are ordered: started or finished, if this is the only range. Else it is createdAt, the order of creation.
 func (f *Filter) by() int {
 	switch {
 	case f.Started.Given() && !f.Finished.Given() && !f.Created.Given():

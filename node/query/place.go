@@ -14,7 +14,7 @@ func whereOf(t *task.Task) (w where) {
 	return w
 }
 
-// noPlace is the place of what never ran, anyPlace that of whom there was no number for.
+// noPlace is the place of a task that never ran. anyPlace is the place of a worker or node for which there was no number.
 const noPlace, anyPlace = 0, 1<<16 - 1
 
 // places gives numbers to workers.

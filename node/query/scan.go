@@ -37,8 +37,8 @@ type scan struct {
 	timed      []int // the clocks with a range
 }
 
-// verdicts are what was decided of a number when it was met first: whether a task that has it can be what is asked for. A number may be given to others
-// while a walk goes on. That hides no task: whoever has kept a number since the walk began is who it was decided for.
+// verdicts are what was decided of a number when it was met first: whether a task that has it can be what is asked for. A number may be given to
+// others while a walk goes on. This hides no task: if a worker or node has kept its number since the walk began, the decision was about it.
 type verdicts []verdict
 
 type verdict uint8
@@ -273,7 +273,7 @@ func (x *Index) best(sc *scan, n int) []Place {
 	return found
 }
 
-// mayHave reports whether a segment can have a time in the range, and one that is better than those that are kept.
+// mayHave reports whether a segment can have a time in the range that is better than the times that are kept.
 func (sc *scan) mayHave(s *segment) bool {
 	c, r := &s.times[sc.by], sc.ranges[sc.by]
 	if c.max < r.From || r.To != 0 && c.min >= r.To {

@@ -54,7 +54,7 @@ const command = "taskrt snapshot restore"
 // ErrNotEmpty says that a directory has something in it.
 var ErrNotEmpty = errors.New("a backup is restored into an empty directory only")
 
-// Restore verifies the backup, and makes a directory that of the only node of a new cluster. A server does not start on the directory before
+// Restore verifies the backup, and turns a directory into that of the only node of a new cluster. A server does not start on the directory before
 // Restore has returned nil. If Restore is interrupted, or fails, it can be done again with the same directory.
 func Restore(ctx context.Context, p Plan) (*Restored, error) {
 	if err := p.room(); err != nil {
@@ -76,7 +76,7 @@ func Restore(ctx context.Context, p Plan) (*Restored, error) {
 
 func (p *Plan) raft() string { return filepath.Join(p.Dir, "raft") }
 
-// room makes sure that the directory is empty, or one that Restore has not finished.
+// room makes sure that the directory is empty, or that Restore has begun it and has not finished.
 func (p *Plan) room() error {
 	unfinished, err := members.Unfinished(p.raft())
 	if err != nil {

@@ -208,7 +208,7 @@ func (x *saving) content(ctx context.Context, w *backup.Writer) error {
 	return w.Close()
 }
 
-// blob writes one blob. If this node has not got it, another member's is fetched.
+// blob writes one blob. If this node does not have it, it is fetched from another member.
 func (x *saving) blob(ctx context.Context, w *backup.Writer, b backup.Blob) error {
 	f, err := x.open(ctx, b)
 	switch {

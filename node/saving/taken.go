@@ -113,13 +113,13 @@ func (x *Taken) End(ctx context.Context) {
 // Header describes the state. It says that blobs are not in the file.
 func (x *Taken) Header() backup.Header { return x.header }
 
-// Blobs are those that the state knows, by digest.
+// Blobs are the blobs that the state knows, by digest.
 func (x *Taken) Blobs() []backup.Blob { return x.blobs }
 
 // State writes the state.
 func (x *Taken) State(w *backup.Writer) error { return w.State(x.frozen) }
 
-// Open opens a blob. If this node has not got it, another member's is fetched.
+// Open opens a blob. If this node does not have it, it is fetched from another member.
 func (x *Taken) Open(ctx context.Context, b backup.Blob) (io.ReadCloser, error) {
 	f, err := x.open(ctx, b)
 	if err != nil {

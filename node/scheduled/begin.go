@@ -9,7 +9,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// NotScheduled says to whoever asks for a backup that nobody makes one.
+// NotScheduled answers a request for a backup when no node makes backups.
 const NotScheduled = "no backups are scheduled: servers make them that are started with --backup-to"
 
 // Begin makes the task due now. While a run goes on, another one follows it: the first one may have taken the state already.

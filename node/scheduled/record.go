@@ -35,7 +35,7 @@ type Last struct {
 	Note      string    `json:"note,omitempty"` // what was not done behind it
 }
 
-// Group is that of the record.
+// Group is the group of the record.
 const Group = "backup"
 
 // client owns the record. It is available to everybody at once: tokens say who may replace it.
@@ -61,7 +61,7 @@ func Recall(m *task.Machine, cluster string) *Record {
 // ErrOther says that a target is not where the cluster's backups are.
 var ErrOther = errors.New("this is another place than that of the backups before")
 
-// prove makes sure that this node's target is the one that all nodes have, and marks it. exclusive is Series.Mark's.
+// prove makes sure that all nodes have the same target as this node, and marks it. exclusive is Series.Mark's.
 func (r *run) prove(ctx context.Context, s series.Series) (exclusive bool, err error) {
 	var had *Record
 	var wanted string

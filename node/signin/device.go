@@ -32,7 +32,7 @@ const (
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-// helpful are scopes that bring claims for rules. Of these an issuer is asked for those that it has.
+// helpful are scopes that bring claims for rules. Of these, an issuer is asked for the scopes that it has.
 var helpful = []string{"profile", "email", "groups", "roles"}
 
 var _ auth.Devices = (*Desk)(nil)

@@ -20,7 +20,7 @@ import (
 	"github.com/taskrt/taskrt/task/access"
 )
 
-// Bounds of what a node asks an issuer. Whoever sends tokens with unknown keys makes it ask.
+// Bounds of what a node asks an issuer. A caller that sends tokens with unknown keys makes it ask.
 const (
 	askTime  = 10 * time.Second // for one answer
 	askBytes = 1 << 20          // of one answer

@@ -168,7 +168,7 @@ func (t Manager) RotateToken(ctx context.Context, r auth.RotateTokenRequest) (*a
 	return t.made(ctx, r.Name, &res, err, drawn, hash)
 }
 
-// credential returns the hash of a token's secret: the given one, in hex, or that of a secret drawn here.
+// credential returns the hash of a token's secret: the given hash, in hex, or the hash of a secret that it draws.
 func credential(given string) (drawn *trust.Token, hash access.Hash) {
 	if given != "" {
 		_, _ = hex.Decode(hash[:], []byte(given)) // it was checked

@@ -36,7 +36,7 @@ type Dispatcher struct {
 	leasesEnded, sessionsEnded atomic.Int64 // how many events of these kinds there were
 }
 
-// Told are who is told of events besides those who wait. A nil function is told nothing.
+// Told are the others that are told of events, besides those that wait. A nil function is told nothing.
 type Told struct {
 	Removed func(task.Key) // of every removed task
 	Tokens  func()         // that an access token has changed or ended, or the switch of the root token

@@ -205,9 +205,8 @@ func (c condition) holds(t *task.Task) bool {
 // ends reports whether a version that has just got an outcome ends the wait.
 func (c condition) ends(t *task.Task) bool { return t.Final() || c.outcome(t) }
 
-// outcome reports whether a version that has just got an outcome has the outcome that the wait wants. "outcome" wants
-// the end of a cycle: nothing of the cycle is left to do. A failure that will be retried is no such end; it keeps the
-// version that it is pinned to.
+// outcome reports whether a version that has just got an outcome has the outcome that the wait wants. "outcome" wants the end of a cycle: nothing of
+// the cycle is left to do. A failure that will be retried is no such end. It is recognised by the version to which it stays pinned.
 func (c condition) outcome(t *task.Task) bool {
 	switch c.until.Kind {
 	case "success":

@@ -23,7 +23,7 @@ type Attribute struct{ Key, Value string }
 type Spans interface {
 	// Begin begins a span inside of the one that was begun last and has not ended.
 	Begin(s Span)
-	// End ends the span that was begun last and has not ended; why is why it failed, "": it did not.
+	// End ends the span that was begun last and has not ended. why says why it failed; "": it did not fail.
 	End(why string)
 }
 

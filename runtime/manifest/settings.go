@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Settings is a behavior with every default filled in. Its values are plain, for whoever makes a policy of them.
+// Settings is a behavior with every default filled in. Its values are plain, so that others can make a policy of them.
 type Settings struct {
 	Name        string
 	Description string

@@ -8,7 +8,7 @@ type emitter struct {
 	copied  bool   // left holds the counter from the first charge on; else, only what was stored last
 	lazy    bool   // the function has charges that change left alone
 	dirty   bool   // the global may be behind left
-	// Locals behind those of the guest.
+	// Locals behind the guest's locals.
 	left   uint32
 	length uint32 // operand
 	result uint32 // of an instruction that grows

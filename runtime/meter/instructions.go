@@ -243,7 +243,7 @@ func (c *coder) endOf(t *frame, start, end int) {
 	}
 }
 
-// Units per length: one for 16 bytes, and as much for a page as for filling it; one for an element of a table.
+// Units per length: one for 16 bytes, for a page as much as for filling it, and one for an element of a table.
 const (
 	byteShift    = 4
 	pageShift    = -12

@@ -89,8 +89,7 @@ const (
 	special // read where it is handled
 )
 
-// immediates are those of the instructions of one byte. An instruction that is neither of WebAssembly 2.0 nor a tail
-// call is unknown.
+// immediates are the immediates of the instructions of one byte. An instruction that is neither of WebAssembly 2.0 nor a tail call is unknown.
 var immediates = func() (t [256]immediate) {
 	set := func(i immediate, from, to int) {
 		for op := from; op <= to; op++ {

@@ -157,10 +157,9 @@ const (
 	muchState = 1 << 20
 )
 
-// endLoop decides how a loop that ends is written. A loop to which nothing branches is executed once: it is a block
-// by another name. Tick is called before a loop that has many variables, if the variables are in registers. Those of
-// a loop that calls something are not in registers. A loop with a table of branches is most often a function of Go,
-// which goes through it a few times only.
+// endLoop decides how a loop that ends is written. A loop to which nothing branches is executed once: it is a block by another name. Tick is called
+// before a loop that has many variables, if the variables are in registers. In a loop that calls something, variables are not in registers. A loop
+// with a table of branches is most often a function of Go, which goes through it a few times only.
 func (f *flow) endLoop(t *frame) {
 	p := &f.pieces[t.body]
 	switch {
