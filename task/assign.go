@@ -170,7 +170,12 @@ func (m *Machine) permit(r *row) (*Version, Result) {
 func (m *Machine) give(r *row, v *Version, l Lease) *Task {
 	m.token++
 	l.Token, l.Given = m.token, m.leaseNow
-	n := *m.task(r)
+	var leased struct { // one allocation
+		task  Task
+		lease Lease
+	}
+	leased.task, leased.lease = *m.task(r), l
+	n := &leased.task
 	if n.Version == "" { // a cycle begins: failures before it no longer count (SPEC T8)
 		n.Failures = 0
 	}
@@ -178,9 +183,9 @@ func (m *Machine) give(r *row, v *Version, l Lease) *Task {
 	n.Result, n.Error, n.Progress, n.Ended = Payload{}, nil, Payload{}, nil
 	n.NotBefore, n.StartedAt, n.FinishedAt = 0, max(m.now, 1), 0
 	n.Attempt++
-	n.Lease = &l
-	m.put(r, &n)
-	return &n
+	n.Lease = &leased.lease
+	m.put(r, n)
+	return n
 }
 
 // eligible reports whether t may start if its time comes by until (SPEC T3). A task whose deadline has passed may not, even before a Tick ends it.

@@ -34,28 +34,23 @@ func (m *Machine) countOperationBlobs(o *Operation, by int64) {
 
 // referTask notes the new references of a task's record. The record replaces prev, which is nil if there was none.
 func (m *Machine) referTask(prev, t *Task) {
-	none := Payload{}
+	if prev == nil {
+		prev = &Task{}
+	}
 	for i, p := range t.payloads() {
-		if p.Blobs == nil {
-			continue
+		if p.Blobs != nil {
+			m.refer(prev.payloads()[i], p)
 		}
-		was := &none
-		if prev != nil {
-			was = prev.payloads()[i]
-		}
-		m.refer(was, p)
 	}
 }
 
 // referOperation notes the new references of an operation's record. The record replaces prev, which is nil if there was none.
 func (m *Machine) referOperation(prev, o *Operation) {
-	none := Payload{}
+	if prev == nil {
+		prev = &Operation{}
+	}
 	for i, p := range o.payloads() {
-		was := &none
-		if prev != nil {
-			was = prev.payloads()[i]
-		}
-		m.refer(was, p)
+		m.refer(prev.payloads()[i], p)
 	}
 }
 

@@ -65,14 +65,15 @@ func (m *Machine) admit(field string, p *Payload) (Result, bool) {
 	return Result{}, true
 }
 
-// stored is admit for payloads that need blobs. It stands apart, because what its loop captures is allocated.
+// stored is admit for payloads that need blobs. It stands apart, because what its loop captures is allocated: the payload must not be.
 func (m *Machine) stored(field string, p *Payload) (Result, bool) {
+	content, size := p.content(), p.Blobs.Size
 	for s := range p.Digests() {
 		r := m.blobs.Find(s)
 		switch {
 		case r == nil || !r.Ready:
 			return blobGone(field, s), false
-		case s == p.content() && r.Size != p.Blobs.Size:
+		case s == content && r.Size != size:
 			return invalid(field, "the blob has another size"), false
 		}
 	}

@@ -77,9 +77,7 @@ func (m *Machine) Tasks(f Filter) (tasks []*Task, next uint64) {
 }
 
 // NamespaceExists reports whether tasks can live in the namespace.
-func (m *Machine) NamespaceExists(ns string) bool {
-	return m.namespaces[ns].exists()
-}
+func (m *Machine) NamespaceExists(ns string) bool { return m.namespaces[ns].exists() }
 
 // Behavior returns a behavior with Pinned filled in, or nil if there is none or it was deleted.
 func (m *Machine) Behavior(ns, name string) *Behavior {
@@ -146,9 +144,7 @@ func (s *sessionRow) view() *Session {
 }
 
 // Sessions returns all live sessions by ID, with Running filled in.
-func (m *Machine) Sessions() []*Session {
-	return table.Each(m.sessionsByID(), (*sessionRow).view)
-}
+func (m *Machine) Sessions() []*Session { return table.Each(m.sessionsByID(), (*sessionRow).view) }
 
 // Leases returns the running tasks of a session in the order in which they were assigned.
 func (m *Machine) Leases(session uint64) []*Task {

@@ -43,23 +43,28 @@ func checkUsed(u used, external bool) (Result, bool) {
 
 // ended returns a copy of the running t without its lease. u is what its guest used, if that is known; finish identifies the finish that ended it, or is 0.
 func (m *Machine) ended(t *Task, outcome string, u used, finish uint64) *Task {
-	n := *t
+	var made struct { // one allocation
+		task    Task
+		ended   Ended
+		attempt [1]Attempt
+	}
+	made.task, made.ended = *t, Ended{Token: t.Lease.Token, Finish: finish}
+	n := &made.task
 	kept := t.History
 	if len(kept) >= MaxHistory {
 		kept = kept[len(kept)-MaxHistory+1:]
 	}
-	n.History = make([]Attempt, 0, len(kept)+1)
-	n.History = append(append(n.History, kept...), Attempt{
+	n.History = append(append(made.attempt[:0], kept...), Attempt{
 		Number: t.Attempt, Token: t.Lease.Token, Worker: t.Lease.Worker, Node: t.Lease.Node,
 		StartedAt: t.StartedAt, FinishedAt: m.now, Outcome: outcome, Fuel: u.Fuel, Pages: u.Pages,
 	})
-	n.Ended = &Ended{Token: t.Lease.Token, Finish: finish}
+	n.Ended = &made.ended
 	if t.Role == RolePartition {
-		m.partitionEnded(&n, t.Lease.Session)
+		m.partitionEnded(n, t.Lease.Session)
 	}
 	n.Lease = nil
 	n.CancelCode = ""
-	return &n
+	return n
 }
 
 // release ends a run without an outcome: it was lost, given back or snoozed. The task is due again at that time, or at the time of its resubmit flag

@@ -268,6 +268,4 @@ const (
 func (t *Task) Key() Key { return Key{t.Namespace, t.ID} }
 
 // Final reports whether the task has an outcome and will not run again by itself (SPEC T2).
-func (t *Task) Final() bool {
-	return (t.Status == Success || t.Status == Failure) && t.NotBefore == 0
-}
+func (t *Task) Final() bool { return (t.Status == Success || t.Status == Failure) && t.NotBefore == 0 }

@@ -10,7 +10,7 @@ var blobMutants = []mutant{
 		Pkg: "./task", Run: "TestScripts$", Why: "a run that was superseded would delete (M1, M3)"},
 	{Name: "blobrec-half-stored-is-ready", Dir: "task", In: "Machine.stored", Old: "case r == nil || !r.Ready:", New: "case r == nil:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a command would refer to a file that one node has (H3)"},
-	{Name: "blobrec-wrong-size", Dir: "task", In: "Machine.stored", Old: "case s == p.content() && r.Size != p.Blobs.Size:", New: "case s == p.content() && r.Size < 0:",
+	{Name: "blobrec-wrong-size", Dir: "task", In: "Machine.stored", Old: "case s == content && r.Size != size:", New: "case s == content && r.Size < 0 && size != 0:",
 		Pkg: "./task", Run: "TestScripts$", Why: "a payload would say another length than its file has"},
 	{Name: "blobrec-reference-does-not-refresh", Dir: "task/blobs", In: "Table.Refresh", Old: "r.Noted = at", New: "r.Noted += 0",
 		Pkg: "./task", Run: "TestScripts$", Why: "a file with a new reference would be as old as its upload (M3)"},

@@ -9,6 +9,19 @@ type Process[R any] struct {
 	used   int64  // of its last command
 	bytes  int64  // derived: of its answers
 	list[R]
+	room []R // where its next answers are kept, if there is room
+}
+
+// roomFor is how many answers of a process are allocated together. Answers are forgotten in their order, so few are kept for others' sake.
+const roomFor = 16
+
+// own returns a copy of r that is kept for p.
+func (p *Process[R]) own(r *R) *R {
+	if len(p.room) == cap(p.room) {
+		p.room = make([]R, 0, roomFor)
+	}
+	p.room = append(p.room, *r)
+	return &p.room[len(p.room)-1]
 }
 
 // Ask looks for the answer to command seq of a process that has received its answers below lowest. It returns the process, and the kept answer or
@@ -75,7 +88,7 @@ func (t *Table[R]) cut(p *Process[R], n int) {
 // Remember keeps an answer. Beyond its limits a process loses its lowest answers. If it sends such a command again, the outcome is unknown, but there
 // is never a second effect.
 func (t *Table[R]) Remember(p *Process[R], seq uint64, r *R) {
-	a := t.answer(p.id, seq, r)
+	a := t.answer(p.id, seq, p.own(r))
 	t.sum += a.hash
 	p.bytes += a.bytes
 	p.insert(a)
