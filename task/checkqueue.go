@@ -54,7 +54,7 @@ func (c *checker) queues(b *behaviorRow) {
 	c.Queues(b.name, &b.Queues, b.limits.Limits)
 }
 
-// lease verifies a running task's lease and what is derived for who holds it.
+// lease verifies a running task's lease and what is derived for its holder.
 func (c *checker) lease(r *row) {
 	m := c.m
 	t := m.task(r)

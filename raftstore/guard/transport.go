@@ -261,7 +261,7 @@ type trackedConn struct {
 	once  sync.Once
 }
 
-// is notes who is at the other end.
+// is notes what is at the other end.
 func (c *trackedConn) is(other with) (open bool) {
 	c.layer.mu.Lock()
 	defer c.layer.mu.Unlock()
