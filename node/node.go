@@ -294,7 +294,7 @@ func (n *Node) Guarded() api.Service {
 	return tokens.Guard(n.gate, n, n.Log())
 }
 
-// Insight explains what does not go on, to who may know it.
+// Insight explains to callers that may know it why something does not go on.
 func (n *Node) Insight() insight.Insight {
 	x := asking.New(asking.Config{
 		Log: n.Log(), Found: n.found, Leader: n.askLeader, Leads: func() bool { id, _ := n.store.Leader(); return id != "" },
@@ -305,7 +305,7 @@ func (n *Node) Insight() insight.Insight {
 	return tokens.GuardInsight(n.gate, x, n.Log())
 }
 
-// Jobs starts, shows and cancels bulk jobs, for who may.
+// Jobs starts, shows and cancels bulk jobs, for callers that may do so.
 func (n *Node) Jobs() jobs.Jobs {
 	if n.gate == nil {
 		return n.jobs

@@ -138,7 +138,7 @@ func (t *Traces) Lapsed(x *task.Task) {
 	}
 }
 
-// Told returns who is told of ends of attempts, and of those that no worker tells of: ended alone, and nobody, of a nil Traces.
+// Told returns two functions: onEnd hears of ends of attempts, and onLapse of attempts of which no worker tells. For a nil Traces they are ended and nil.
 func (t *Traces) Told(ended func(worker.Ended)) (onEnd func(worker.Ended), onLapse func(*task.Task)) {
 	if t == nil {
 		return ended, nil

@@ -19,8 +19,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Document is a RoundTripper that checks against /openapi.json what passes: every request that is accepted, and every answer
-// with its status, media type and fields, and that what was created has a path. Fields that the document does not have are wrong, too.
+// Document is a RoundTripper that checks against /openapi.json everything that passes: every request that is accepted, and every answer with its
+// status, media type and fields. It also checks that every thing that was created has a path. Fields that the document does not have are wrong, too.
 type Document struct {
 	// Hostile says that the requests are meant to be wrong. Then accepted requests are not checked: the document is stricter
 	// than the TaskStore's clients (SPEC X2), and knows nothing of wrong elements of a batch, each of which has an answer of

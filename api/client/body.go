@@ -67,8 +67,8 @@ func problemOf(res *http.Response) error {
 	return decodeProblem(res, b)
 }
 
-// stream asks one node after the other. It ends when try succeeds, when the error of try is final, or when try has sent what it
-// cannot send again. patient says that nodes that cannot be reached are worth waiting for.
+// stream asks one node after the other. It ends when try succeeds, when the error of try is final, or when try has sent something that it cannot send
+// again. patient says that it waits for nodes that cannot be reached.
 func (c *Client) stream(ctx context.Context, patient bool, try func(base *url.URL) (sent bool, err error)) (err error) {
 	c.rounds(ctx, c.config.RetryFor, func(base *url.URL) (over, answered bool) {
 		var sent bool

@@ -17,8 +17,8 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, clientKey{}, key)
 }
 
-// WithSpareKey is WithIdempotencyKey for a key without which the request will do: a request that may be sent again anyway goes without it, and so
-// does any other one if the cluster keeps as many keys as it can.
+// WithSpareKey is WithIdempotencyKey for a key that the request does not need. A request that may be sent again anyway goes without it. So does any
+// other request if the cluster keeps as many keys as it can.
 func WithSpareKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(WithIdempotencyKey(ctx, key), spareKey{}, true)
 }

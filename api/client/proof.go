@@ -60,8 +60,8 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// checkCluster refuses the answer of another cluster than the one that is meant (SPEC C2). The other one has refused the request, because
-// the request named the cluster that is meant; but who knows what listens there.
+// checkCluster refuses the answer of another cluster than the one that is meant (SPEC C2). The other one has refused the request, because the request
+// named the cluster that is meant; but nobody knows what listens there.
 func (c *Client) checkCluster(res *http.Response) error {
 	own, from := c.config.Cluster, res.Header.Get(codec.ClusterHeader)
 	switch {

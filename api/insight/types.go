@@ -101,7 +101,7 @@ type Preparation struct {
 	Step   string    `json:"step"`             // queued behind other modules, fetching, compiling, or failed, which is tried again
 	Since  *api.Time `json:"since,omitempty"`  // when the step began
 	Failed int64     `json:"failed,omitempty"` // tries that have failed
-	Error  string    `json:"error,omitempty"`  // why the last try failed, at most 500 bytes. Only who has read for everything sees it.
+	Error  string    `json:"error,omitempty"`  // why the last try failed, at most 500 bytes. Only a caller with the role read for everything sees it.
 }
 
 // MaxBy bounds the names in a WaitReason.

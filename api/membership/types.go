@@ -45,8 +45,8 @@ func (r *MemberRequest) Check(node string, a Action) error {
 // Removed is the role of a node that was removed, in the reply that says so.
 const Removed = "removed"
 
-// MemberReply is the member after an action. Done says that the configuration is as it was asked for; else the leader makes it so as soon as it
-// can: a newcomer is promoted when it has caught up, and nobody goes while no majority would be left.
+// MemberReply is the member after an action. Done says that the configuration is as it was asked for. Otherwise the leader makes it so as soon as it
+// can: it promotes a newcomer when the newcomer has caught up, and removes no node while no majority would be left.
 type MemberReply struct {
 	Node *api.Node `json:"node"`
 	Done bool      `json:"done"`

@@ -75,8 +75,8 @@ func (r *run) others(ctx context.Context) (all []named, err error) {
 	return all, err
 }
 
-// collect deletes condemned blobs that nothing needs, and condemns others. old are the lists of condemned blobs that were there before the
-// first look at the other runs: what counts on a blob is seen by this look, or has seen the list.
+// collect deletes condemned blobs that nothing needs, and condemns others. old are the lists of condemned blobs that were there before the first look
+// at the other runs. So every run that counts on a blob is seen by this look, or has seen the list.
 func (r *run) collect(ctx context.Context, old []named) error {
 	now, err := r.clock(ctx)
 	if err != nil {

@@ -150,7 +150,7 @@ func (x clusterGuard) Namespace(ctx context.Context, name string) (*api.Namespac
 	return read(ctx, x.guard, in(ctx, auth.Namespace, access.All, name, ""), func() (*api.Namespace, error) { return x.to.Namespace(ctx, name) })
 }
 
-// CreateNamespace implements api.Service. There is nothing to hide of a namespace that is to be made: who may not is told so.
+// CreateNamespace implements api.Service. There is nothing to hide about a namespace that is to be made, so a caller that may not make it is told so.
 func (x clusterGuard) CreateNamespace(ctx context.Context, s api.NamespaceSettings) (*api.Namespace, error) {
 	if p := auth.PrincipalOf(ctx); p != nil && !p.Grant.Whole(access.Admin, s.Name) {
 		return nil, auth.Forbidden(access.Admin, " for every behavior of a namespace of this name")

@@ -87,7 +87,7 @@ func New(c Config) *Gate {
 	return g
 }
 
-// Enter returns who makes a request. It does not say what is wrong with a token. Who has no token that holds is slowed down by address;
+// Enter returns who makes a request. It does not say what is wrong with a token. A caller without a token that holds is slowed down by address;
 // tokens that hold pass from the same address all the same, because a proxy's clients share one.
 func (g *Gate) Enter(authorization, addr string) (*auth.Principal, error) {
 	kind, text, _ := strings.Cut(authorization, " ")

@@ -139,7 +139,7 @@ func may(p *auth.Principal, role access.Roles, namespace string, rec *Record) bo
 	return p.Grant.Allows(role, namespace, rec.Behavior) || own(p, namespace, rec)
 }
 
-// own reports whether a record is the principal's own, who may still submit there.
+// own reports whether a record is the principal's own, and the principal may still submit there.
 func own(p *auth.Principal, namespace string, rec *Record) bool {
 	return rec.Creator == p.Number && p.Grant.In(access.Submit, namespace)
 }
@@ -229,7 +229,7 @@ func ended(ctx, long context.Context) error {
 	return nil
 }
 
-// shown is a task as it is shown to who may change it, or has met it, but may not see it: which it is, and where it stands (SPEC A5).
+// shown is a task as it is shown to a caller that may change it, or has met it, but may not see it: which task it is, and its state (SPEC A5).
 func (x *guard) shown(ctx context.Context, t *api.Task) *api.Task {
 	p := auth.PrincipalOf(ctx)
 	if t == nil || p == nil || p.Grant.Allows(access.Read, t.Namespace, t.Behavior) {

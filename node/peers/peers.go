@@ -138,7 +138,7 @@ func (p *Peers) Ask(ctx context.Context, addr string, q Request) (*Reply, error)
 	return Ask(ctx, p.net, addr, q)
 }
 
-// Ask is Peers.Ask for who is no member, and is as patient as ctx.
+// Ask is Peers.Ask for a caller that is no member, and is as patient as ctx.
 func Ask(ctx context.Context, by Dialer, addr string, q Request) (*Reply, error) {
 	c, err := by.Dial(ctx, addr, mux.Peer)
 	if err != nil {

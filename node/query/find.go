@@ -26,8 +26,8 @@ const MaxExamined = 100_000
 // verifiedAt is how many records are read while the machine holds still.
 const verifiedAt = 128
 
-// Find gives take the records of a page, in order and a few at a time, while the machine holds still. take returns how many of them it took, at least one:
-// fewer than it was given end the page before the next one.
+// Find gives take the records of a page, in order and a few at a time, while the machine holds still. take returns how many of them it took, at least
+// one. If it took fewer than it was given, the page ends before the next record.
 func (x *Index) Find(ctx context.Context, s Search, take func(*task.Machine, []*task.Task) int) (Page, error) {
 	sc := newScan(&s.Filter, s.Desc, s.After)
 	if x.none(sc) {

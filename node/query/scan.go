@@ -89,7 +89,7 @@ func (x *Index) atPlace(sc *scan, place uint16) bool {
 	return sc.places.decide(int(place), fits)
 }
 
-// none reports whether there is no task that can be what is asked for, as far as what tasks share says.
+// none reports whether no task can be what is asked for, judged by what tasks share.
 func (x *Index) none(sc *scan) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// Log is how a hold is made for who asks. service.Log implements it: its errors are *api.Error.
+// Log is how a hold is made for the caller. service.Log implements it: its errors are *api.Error.
 type Log interface {
 	Propose(context.Context, task.Command) (task.Result, error)
 	Read(context.Context, func(*task.Machine) (more bool)) error

@@ -104,8 +104,7 @@ func (w *acceptWait) once(ctx context.Context) (reply *api.AcceptReply, over boo
 	return &api.AcceptReply{Tasks: tasks, Undelivered: func() { svc.accepts.Abandon(call) }}, true, nil
 }
 
-// wait waits for the answer: first as long as the request says, then as long as the leader needs to say that there is
-// nothing.
+// wait waits for the answer: first for as long as the request says, and then until the leader has had time to say that there is nothing.
 func (w *acceptWait) wait(ctx context.Context, call *accept.Call) (accept.Answer, error) {
 	settling := w.ask.Settle
 	timer := time.NewTimer(max(0, time.Until(w.end)))

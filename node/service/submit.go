@@ -29,8 +29,8 @@ func (svc *Service) Submit(ctx context.Context, r api.SubmitRequest) (*api.Submi
 	if r.Wait > 0 {
 		o := api.GetOptions{Wait: r.Wait}
 		if _, keyed := api.OnceOf(ctx); !keyed {
-			// What was acknowledged before the request came stands in the log before the submit. So who has the submit need ask nobody. (Under a key
-			// the answer may be that of a former request.)
+			// What was acknowledged before the request came stands in the log before the submit. So a caller that has the submit need ask no node.
+			// (Under a key the answer may be that of a former request.)
 			o.Stale, o.MinIndex = true, res.Index
 		}
 		err = reply.AwaitSubmitted(ctx, svc, o)

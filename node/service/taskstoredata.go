@@ -49,9 +49,8 @@ func (svc *Service) storeCommand(ctx context.Context, r *api.StoreUpdateRequest)
 	return cmd, svc.storeBlobs(ctx, longest(parts, r))
 }
 
-// longest returns the parts whose data cannot be in the log: all that is longer than any record may hold inline, and as
-// many of the next longest as it takes for the rest to fit. api.StoreUpdateRequest.Check has made sure that they can
-// fit.
+// longest returns the parts whose data cannot be in the log: all parts longer than a record may hold inline, and as many of the next longest as must
+// go for the rest to fit. api.StoreUpdateRequest.Check has made sure that they can fit.
 func longest(parts []storePart, r *api.StoreUpdateRequest) []storePart {
 	slices.SortStableFunc(parts, func(a, b storePart) int { return cmp.Compare(len(*b.data), len(*a.data)) })
 	size, i := r.LogBytes(api.MaxInline), 0

@@ -28,7 +28,7 @@ const (
 	askBurst = 6
 )
 
-// verifier verifies tokens of issuers. What it has learned of an issuer it keeps: an issuer that is away matters only to who has a new key.
+// verifier verifies tokens of issuers. It keeps what it has learned of an issuer, so an issuer that is away matters only to callers with a new key.
 type verifier struct {
 	transport http.RoundTripper // default: http.DefaultTransport
 

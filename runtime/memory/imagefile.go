@@ -11,9 +11,8 @@ import (
 	"os"
 )
 
-// The file of an image has the SHA-256 of all that follows; the length of the head, 32 bits; the head, which is a
-// State in JSON; then runs of pages that are not all zero: where each begins in the memory and its length, 64 bits
-// each, and its bytes. Numbers are little-endian.
+// The file of an image begins with the SHA-256 of all that follows. Then come the length of the head, 32 bits, and the head, a State in JSON. Then
+// come runs of pages that are not all zero: where each begins in the memory, its length, 64 bits each, and its bytes. Numbers are little-endian.
 
 // wasmPage is the size of a page of WebAssembly.
 const wasmPage = 64 << 10

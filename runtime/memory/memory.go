@@ -28,9 +28,9 @@ type Config struct {
 	More func(n int64) bool
 }
 
-// Memory is the memory of one instance. It reserves its address space once, off the Go heap where the system allows, so
-// that growing never copies; it charges the budget for what is in use. wazero frees it only on some of the ways on which an
-// instance ends (not after a cancelled context met another end), so its owner calls Free as well.
+// Memory is the memory of one instance. It reserves its address space once, off the Go heap if the system allows, so that growing never copies. It
+// charges the budget for the part in use. There are ways for an instance to end on which wazero does not free it (a cancelled context, and then
+// another end), so its owner calls Free as well.
 type Memory struct {
 	budget  *Budget
 	limit   int64 // of the attempt

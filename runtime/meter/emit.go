@@ -39,9 +39,8 @@ func (e *emitter) store() {
 	e.dirty = false
 }
 
-// charge subtracts cost: from the copy alone, if it is not checked. The global is written at the latest where somebody
-// else may read it: before a call, at the end of the function, and at each loop header, so that what a trap makes lost is
-// less than a pass through the function, and the same in every run.
+// charge subtracts cost: from the copy alone, if it is not checked. The global is written at the latest where somebody else may read it: before a
+// call, at the end of the function, and at each loop header. So a trap loses less than a pass through the function, and the same in every run.
 func (e *emitter) charge(cost int64, check, first bool) {
 	e.less(cost, first)
 	switch {

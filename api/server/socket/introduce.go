@@ -7,9 +7,10 @@ import (
 	"github.com/taskrt/taskrt/api/stream"
 )
 
-// Introduce returns a handshake as if a program had sent it that has the token which the handshake offers as a subprotocol (SPEC A6). A page of any origin
-// may offer one. So nothing counts that the browser adds by itself and that would be somebody else's authority: not the cookie, nor what a cookie was
-// taken for already. A request that offers no token stays as it is. So does a request that offers two tokens, because nobody knows which one it means.
+// Introduce returns a handshake as a program with the token would have sent it. The token is the one that the handshake offers as a subprotocol
+// (SPEC A6). A page of any origin may offer one. So nothing counts that the browser adds by itself and that would be somebody else's authority: not
+// the cookie, nor what a cookie was taken for already. A request that offers no token stays as it is. So does a request that offers two tokens,
+// because nobody knows which one it means.
 //
 // It is for clusters that have tokens. In an open cluster any text would let any page in.
 func Introduce(r *http.Request) *http.Request {

@@ -1,8 +1,7 @@
-// Package effort estimates what a function costs a compiler, before the compiler sees it, in nanoseconds of one core
-// of 2026 that compiles with wazero 1.12. It leaves out costs that are linear in the code, because files are bounded.
-// The remaining costs grow with a product, so small files can have much of them: branches times the depth at which
-// they stand, places where ways meet times the square of the values that are alive there, calls times the number of
-// their results.
+// Package effort estimates what a function costs a compiler, before the compiler sees it, in nanoseconds of one core of 2026 that compiles with
+// wazero 1.12. It leaves out costs that are linear in the code, because files are bounded. The remaining costs grow with a product, so even small
+// files can cost much: branches times their depth, places where ways meet times the square of the values that are alive there, calls times the number
+// of their results.
 //
 // The estimate is right within a factor of three, and mostly too high, over the shapes of package wasmbin/shapes (a
 // test holds it to this). It depends on the code alone: every machine refuses the same functions.

@@ -29,8 +29,8 @@ type Config struct {
 	Unsent string
 }
 
-// Kind is what submits have in common that go together: whether they may be sent again if the outcome is unknown, whether the short answer
-// is enough, and whether they name traces, for which a server of version 0.1.0 refuses them all.
+// Kind is what all submits of one request have in common: whether they may be sent again if the outcome is unknown, whether the short answer is
+// enough, and whether they name traces. A server of version 0.1.0 refuses all submits of a request with traces.
 type Kind struct{ Resend, Minimal, Traced bool }
 
 // Answer is what came of a submit.

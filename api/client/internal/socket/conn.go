@@ -218,8 +218,8 @@ func (c *conn) write() {
 	}
 }
 
-// broke ends the stream after a write that failed, unless the reader does: a node that has said goodbye takes nothing any more, and what that means for
-// requests without an answer only the reader learns.
+// broke ends the stream after a write that failed, unless the reader ends it. A node that has said goodbye takes nothing any more, and only the
+// reader learns what this means for requests without an answer.
 func (c *conn) broke(why error) {
 	patience := time.NewTimer(goodbyeTime)
 	defer patience.Stop()
