@@ -72,7 +72,7 @@ func (c *client) print(table func(*terminal.Table)) error {
 	return c.stdout.TableOf(c.columns, table)
 }
 
-// printJSON writes the last answer for a program, if it is one that asks.
+// printJSON writes the last answer for a program, if a program asks.
 func (c *client) printJSON() error {
 	if !c.json {
 		return nil

@@ -62,7 +62,7 @@ func reachFlags(more ...cli.Flag) []cli.Flag {
 	return append(append([]cli.Flag{serverFlag(), outputFlag()}, reach.Flags(trustFlag)...), more...)
 }
 
-// clientFlags are those of a command that is about a namespace, too, and more.
+// clientFlags are the flags of a command that is also about a namespace, and more.
 func clientFlags(more ...cli.Flag) []cli.Flag {
 	return append(reachFlags(stringFlag("", "namespace", api.DefaultNamespace, "scope of tasks and behaviors")), more...)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/api/server/pages"
 )
 
-// httpHostFlag adds names to those that pages.Names finds by itself.
+// httpHostFlag adds names to the names that pages.Names finds by itself.
 func httpHostFlag(command string) cli.Flag {
 	return stringFlag(command, "http-host", "", "NAME,… by which clients reach the HTTP port, besides those of the addresses: of a proxy, of a service")
 }

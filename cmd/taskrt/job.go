@@ -23,7 +23,7 @@ func (c *client) session(flags *cli.Context) *mass.Session {
 	return &mass.Session{Jobs: apiclient.NewJobs(c.Client), Namespace: c.namespace, Context: c.ctx, Once: once, In: c.stdin, Err: c.stderr, Print: c.print}
 }
 
-// massFlags are flags by which a command means many tasks, and many what it does then; one is what it does with one.
+// massFlags are flags by which a command means many tasks. many returns a command that then carries out a on them, and otherwise does one.
 func massFlags(cmd string) []cli.Flag {
 	return mass.Flags(mass.Kit{Kit: filters.Kit{String: stringFlag, List: listFlag}, Bool: boolFlag, Int: intFlag}, cmd)
 }

@@ -81,7 +81,7 @@ func pageFlags(cmd, what string) []cli.Flag {
 	}
 }
 
-// printPage is print for a list; it tells people, and those who see no cursor, that there is more.
+// printPage is print for a list. It tells people, and programs that see no cursor, that there is more.
 func (c *client) printPage(cursor string, table func(*terminal.Table)) error {
 	if err := c.print(table); err != nil {
 		return err

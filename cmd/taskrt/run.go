@@ -210,8 +210,8 @@ func (p *program) addBlobs(c *cli.Context, blobs local.Blobs) error {
 // errAbandoned is the error of unlessInterrupted when ctx has ended.
 var errAbandoned = fmt.Errorf("abandoned: %w", context.Canceled)
 
-// unlessInterrupted waits for do until ctx ends. Compiling looks at no context, and a large module takes seconds;
-// whoever interrupts the command does not wait for it. The process then ends, and do with it.
+// unlessInterrupted waits for do until ctx ends. Compiling looks at no context, and a large module takes seconds. So a command that is interrupted
+// does not wait for it. The process then ends, and do with it.
 func unlessInterrupted[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T

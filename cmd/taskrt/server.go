@@ -76,8 +76,7 @@ func (p *program) server(c *cli.Context) error {
 	if err != nil {
 		return exit.With(exit.Start, err)
 	}
-	// The line comes at once, not when there is a leader: whoever starts the nodes of a cluster one by one waits for
-	// it.
+	// The line comes at once, not when there is a leader, because a script that starts the nodes of a cluster one by one waits for it.
 	_ = p.stdout.Printf("ready %s\n", m.URL) // a reader who has closed it needs no line
 	return exit.OfMember(serveSupervised(c.Context, p, m, config, s))
 }

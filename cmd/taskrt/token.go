@@ -183,7 +183,7 @@ func (c *client) printToken(t *auth.Token, err error) error {
 	return c.print(func(w *terminal.Table) { show.Token(w, t) })
 }
 
-// tokenRevoke revokes as many tokens as it can: one that is not there leaves the others no longer than they should hold.
+// tokenRevoke revokes as many tokens as it can: if one token is not there, the others are revoked all the same.
 func tokenRevoke(c *cli.Context, cl *client) error {
 	var errs []error
 	for _, name := range c.Args().Slice() {

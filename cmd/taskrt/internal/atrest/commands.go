@@ -6,7 +6,7 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// Command is a command, and what it does. Whoever offers it adds the flags --dir and --output, and variables for all flags.
+// Command is a command, and what it does. The program that offers it adds the flags --dir and --output, and variables for all flags.
 type Command struct {
 	*cli.Command
 

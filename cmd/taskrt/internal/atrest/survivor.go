@@ -80,7 +80,7 @@ func open(dir string) (*node, error) {
 // Close lets go of the directory.
 func (n *node) Close() error { return n.dir.Close() }
 
-// found makes the directory that of the only node of a new cluster. cluster must be the former one's ID. approve names nodes that vote when they
+// found turns the directory into that of the only node of a new cluster. cluster must be the former one's ID. approve names nodes that vote when they
 // join with empty directories.
 func (n *node) found(cluster string, approve []string) error {
 	if cluster != n.survivor.Cluster {

@@ -27,7 +27,7 @@ func Meant(prefix, given string, names []string) string {
 	return ""
 }
 
-// commandNames are the names that may follow, and flagNames those of the flags that may be given.
+// commandNames are the names that may follow, and flagNames are the names of the flags that may be given.
 func (l *line) commandNames() (names []string) {
 	for _, c := range l.commands {
 		names = append(names, c.Names()...)

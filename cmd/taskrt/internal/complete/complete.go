@@ -128,7 +128,7 @@ func commands(at *cmdline.Place) (names []string) {
 	return names
 }
 
-// flags are those that may be given, but for those that were and do not add up.
+// flags are the flags that may be given, without those that were given and may be given only once.
 func flags(at *cmdline.Place) (names []string) {
 	for _, f := range at.Flags {
 		name := "--" + f.Names()[0]

@@ -119,7 +119,7 @@ func live(ctx context.Context, app *cli.App, at *cmdline.Place, of kind, word, s
 	return slices.DeleteFunc(names, func(s string) bool { return !harmless.MatchString(s) })
 }
 
-// harmless are names that a shell takes as one word, whoever chose them.
+// harmless are names that a shell takes as one word, even if a stranger chose them.
 var harmless = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:@/+-]*$`)
 
 func look(c *cli.Context, of kind, arguments []string, word, server string) ([]string, error) {
@@ -223,7 +223,7 @@ func (a asker) cluster(ctx context.Context, of kind) ([]string, error) {
 	return nil, nil
 }
 
-// tasks are the last ones that begin as what is typed, also of a server that can find neither.
+// tasks are the last tasks whose IDs begin with what is typed. A server that can select neither the last nor by beginning is asked for any tasks.
 func (a asker) tasks(ctx context.Context, word string) ([]string, error) {
 	r := api.ListRequest{Namespace: a.namespace, IDPrefix: word, Desc: true, Limit: most}
 	all, err := a.Tasks(ctx, r)

@@ -36,7 +36,7 @@ type Context struct {
 
 // File is what the file of contexts holds.
 type File struct {
-	// Current is the name of the context of whoever names neither a context nor a server. "": there is none.
+	// Current is the name of the context that counts if neither a context nor a server is named. "": there is none.
 	Current  string              `json:"current,omitempty"`
 	Contexts map[string]*Context `json:"contexts"`
 }
@@ -153,7 +153,7 @@ func (f *File) Use(name string) error {
 	return err
 }
 
-// Remove removes a context. If it was the current one, there is none then: another cluster must not take its place in silence.
+// Remove removes a context. If it was the current context, there is no current context then: another cluster must not take its place in silence.
 func (f *File) Remove(name string) error {
 	if _, err := f.Find(name); err != nil {
 		return err

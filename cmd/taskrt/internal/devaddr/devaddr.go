@@ -64,7 +64,7 @@ func Listen(dir string, n int) (listeners []net.Listener, err error) {
 	return listeners, os.WriteFile(file, append(b, '\n'), 0o600)
 }
 
-// Close closes listeners; those that a member has are closed already.
+// Close closes listeners. Listeners that a member has taken are closed already.
 func Close(listeners []net.Listener) {
 	for _, ln := range listeners {
 		ln.Close()

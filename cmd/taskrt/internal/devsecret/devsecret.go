@@ -23,7 +23,7 @@ type Secret struct {
 	pin         string // whom clients trust
 }
 
-// Open draws the secret at the first start of a cluster that is secure. It returns nil for one that is not.
+// Open draws the secret at the first start of a cluster that is secure. It returns nil for a cluster that is not secure.
 func Open(dir string, secure bool) (*Secret, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func Open(dir string, secure bool) (*Secret, error) {
 	return s, durable.WriteFile(s.token, []byte(all[0].RootToken().Text()+"\n"))
 }
 
-// Keys are those of a node; nil without a secret.
+// Keys returns the keys of a node; nil without a secret.
 func (s *Secret) Keys(id string, log *slog.Logger) (*trust.Keys, error) {
 	if s == nil {
 		return nil, nil //nolint:nilnil // no keys is an answer

@@ -11,7 +11,7 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// Command shows what a code means, or all codes. answer is where it answers, and flags are those that say how.
+// Command shows what a code means, or all codes. answer is where it answers, and flags are the flags that say how.
 func Command(answer func(*cli.Context) (terminal.Answer, error), flags ...cli.Flag) *cli.Command {
 	return &cli.Command{
 		Name: "explain", Usage: "say what a code of an error means and what to do: of a request, of a failed task, or an exit code; without CODE: list them", ArgsUsage: "[CODE]",

@@ -40,7 +40,7 @@ func (e *Entry) Heading() string {
 	return e.Code
 }
 
-// All are all entries, those of one kind together.
+// All are all entries. Entries of one kind stand together.
 func All() (all []Entry) {
 	for _, c := range api.Codes() {
 		all = append(all, Entry{Code: c.Code, Of: Request, Status: c.Status, Means: c.Meaning, Do: todo[c.Code]})

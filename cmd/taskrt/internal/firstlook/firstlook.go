@@ -18,8 +18,8 @@ type Behaviors interface {
 	Push(ctx context.Context, r api.PushRequest) (*api.Module, error)
 }
 
-// Push uploads the modules whose behaviors are not there, and returns for each why it cannot be tried. What is there under such a name stays, whoever
-// pushed it.
+// Push uploads the modules whose behaviors are not there, and returns for each why it cannot be tried. A module that is there under such a name
+// stays, even if somebody else pushed it.
 func Push(ctx context.Context, b Behaviors) (missing []error) {
 	for _, s := range starters.All {
 		missing = append(missing, push(ctx, b, &s))

@@ -7,7 +7,7 @@ import (
 	"github.com/taskrt/taskrt/internal/terminal"
 )
 
-// Print prints pieces of logs, those of each attempt behind a line that names it, or each one as a program wants it.
+// Print prints pieces of logs. The pieces of each attempt stand behind a line that names it, or each piece is printed as a program wants it.
 type Print struct {
 	Out    *terminal.Output
 	Encode func(piece any) error // nil: people read it

@@ -125,7 +125,7 @@ func names(answer []byte) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// inside are the things with names of an answer that has none itself, as those of a submit and of the whole cluster are: the object in it, or
+// inside are the named things in an answer that has no name itself, like the answers to a submit and about the whole cluster: the object in it, or
 // its first list of objects.
 func inside(answer []byte) []json.RawMessage {
 	all, err := members(answer)
@@ -184,7 +184,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members are those of an object in their order; nil if the text is something else.
+// members are the members of an object in their order; nil if the text is something else.
 func members(text []byte) (all []member, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {
@@ -218,7 +218,7 @@ func objects(text json.RawMessage) (list []json.RawMessage, is bool) {
 	return list, true
 }
 
-// naming are the members that name a thing, the first one that is there.
+// naming are the members that can name a thing. The first that is there names it.
 var naming = []string{"id", "name", "run", "number", "digest", "code"}
 
 // nameOf is the name of an object, or "".

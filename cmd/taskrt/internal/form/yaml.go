@@ -77,7 +77,7 @@ func collection(d *json.Decoder, first json.Delim) (*yaml.Node, error) {
 	return n, err
 }
 
-// plain are texts that need no quotes, and mistaken those that some reader of YAML takes for something else.
+// plain are texts that need no quotes. mistaken are texts that some reader of YAML takes for something else.
 var (
 	plain    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 	mistaken = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}

@@ -11,8 +11,8 @@ import (
 	"github.com/taskrt/taskrt/worker"
 )
 
-// RunLog writes down where and when guest code executes. With these lines one can check over all processes of a
-// machine what SPEC L1 promises, by the stamps of those that run the guests.
+// RunLog writes down where and when guest code executes. With these lines one can check the promise of SPEC L1 over all processes of a machine, by
+// the stamps of the processes that run the guests.
 type RunLog struct {
 	mu   sync.Mutex
 	file *os.File

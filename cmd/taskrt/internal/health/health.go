@@ -1,4 +1,4 @@
-// Package health asks the server that runs with the same settings how it is, for supervisors that ask by starting a command, as those of
+// Package health asks the server that runs with the same settings how it is. It is for supervisors that ask by starting a command, as supervisors of
 // containers do.
 package health
 
@@ -41,7 +41,7 @@ type Server struct {
 // paths are where the questions are asked.
 var paths = map[string]string{Live: "/healthz", Ready: "/readyz"}
 
-// Check returns an error if a question is none, or if nobody knows where to ask it.
+// Check returns an error if a question does not exist, or if it is not known where to ask it.
 func Check(s Server, question string) error {
 	if paths[question] == "" {
 		return fmt.Errorf("must be %s or %s, not %q", Live, Ready, question)
@@ -52,7 +52,7 @@ func Check(s Server, question string) error {
 	return nil
 }
 
-// Ask returns nil if the server says yes. Whoever else listens at its address is not believed where the server has a certificate.
+// Ask returns nil if the server says yes. If the server has a certificate, no other process that listens at its address is believed.
 func Ask(ctx context.Context, s Server, question string) error {
 	host, port, err := net.SplitHostPort(s.HTTP)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s Server) tls() (*tls.Config, error) {
 	return trust.Client(strings.Join(pins, ","))
 }
 
-// sameCertificate believes who shows the first certificate of a file. Its names are not those of this machine's loopback, and its authority may
-// be one that this machine does not know.
+// sameCertificate believes who shows the first certificate of a file. Its names are not the names of this machine's loopback, and this machine may
+// not know its authority.
 func sameCertificate(file string) (*tls.Config, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memory returns the bytes of memory that this process may use: those of the machine, or of its control group.
+// memory returns the bytes of memory that this process may use: the memory of the machine, or of its control group.
 func memory() uint64 {
 	var of unix.Sysinfo_t
 	if unix.Sysinfo(&of) != nil {

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// How often the garbage collector runs. Go's own rule lets the heap grow by as much as lives. Most of what lives in a
-// node holds no pointers (records, params, blobs under way) and costs the collector nothing. So nothing is gained by
-// waiting for as much garbage again, and a node with a gigabyte of tasks would take two. A node with little on its
-// heap, on the other hand, would collect many times a second under load. So the heap may grow by as much as the
-// collector has to look at, but by at least a slack, and at most as Go lets it. Whoever sets GOGC decides instead;
-// GOMEMLIMIT works beside this.
+// How often the garbage collector runs. Go's own rule lets the heap grow by as much as lives. Most of what lives in a node holds no pointers
+// (records, params, blobs under way) and costs the collector nothing. So nothing is gained by waiting for as much garbage again, and a node with a
+// gigabyte of tasks would take two. A node with little on its heap, on the other hand, would collect many times a second under load. So the heap may
+// grow by as much as the collector has to look at, but by at least a slack, and at most as Go lets it. If GOGC is set, it decides instead. GOMEMLIMIT
+// works beside this.
 //
 // The slack is minSlack while collections are rare. It doubles with each collection that follows the one before within
 // hurried, up to maxSlack: a busy node allocates half a gigabyte a second, and with minSlack a tenth of its CPU time

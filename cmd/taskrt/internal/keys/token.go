@@ -73,7 +73,7 @@ func WorkerTokens(c *cli.Context, k *trust.Keys) (func() ([]string, error), erro
 // others to run the code of strangers, because those get its environment (SPEC A9, A10).
 func HideToken() error { return os.Unsetenv(TokenVariable) }
 
-// Root returns the root token of whoever holds a file of cluster secrets: that of the first secret (SPEC A4).
+// Root returns the root token that follows from a file of cluster secrets: the token of the first secret (SPEC A4).
 func Root(file string) (string, error) {
 	all, err := trust.ReadSecrets(file)
 	if err != nil {

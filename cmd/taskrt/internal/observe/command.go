@@ -161,7 +161,7 @@ func (k Kit) scrape(c *cli.Context, ask func() (*api.Cluster, error)) error {
 	return k.yaml(scrapes(s))
 }
 
-// given is the value of a flag of a file; "none" is none.
+// given is the value of a flag of a file; "none" means no file.
 func given(value, fallback string) string {
 	switch value {
 	case "":

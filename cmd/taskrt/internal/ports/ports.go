@@ -9,8 +9,8 @@ import (
 	"github.com/taskrt/taskrt/internal/discover"
 )
 
-// Advertised is the address that others dial: what the operator says, else the address to listen on, but with the port that was found for port
-// 0. If a port listens on all interfaces, its host is that of the node-to-node address, which has been checked to have one.
+// Advertised is the address that others dial: what the operator says, else the address to listen on, but with the port that was found for port 0. If
+// a port listens on all interfaces, its host is the host of the node-to-node address, which has been checked to have one.
 func Advertised(said, given string, ln net.Listener, raft string) string {
 	if said != "" {
 		return said
@@ -32,8 +32,8 @@ func all(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// CheckAdvertised returns an error if others cannot dial what is said of a port, or if nothing is said and they cannot dial where it listens.
-// flag is the one that says where it listens.
+// CheckAdvertised returns an error if others cannot dial the address that is told for a port. If none is told, it returns an error if they cannot
+// dial the address at which the port listens. flag is the flag that says where it listens.
 func CheckAdvertised(flag, listens, said string) error {
 	if said == "" {
 		if host, _, _ := net.SplitHostPort(listens); all(host) {

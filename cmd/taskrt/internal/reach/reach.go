@@ -17,7 +17,7 @@ import (
 	"github.com/taskrt/taskrt/trust"
 )
 
-// Flags are those that Read reads, beside --server and --namespace.
+// Flags are the flags that Read reads, beside --server and --namespace.
 func Flags(flag keys.Flag) []cli.Flag {
 	return []cli.Flag{
 		keys.CAFlag(flag), keys.TokenFlag(flag),
@@ -49,10 +49,9 @@ func (r *Reach) KeepToken(ctx context.Context, token string) (name string, err e
 	})
 }
 
-// Read finds out how a command reaches its cluster: each setting by a flag, else by the flag's variable, else by a context, which is the one
-// that is named or the current one. Whoever names a server has no context, because the token of a context goes to the context's servers only.
-// servers are those of --server, or the default. warn is told what goes wrong beside the requests. An error is a *keys.UsageError, or about
-// a file.
+// Read finds out how a command reaches its cluster. Each setting comes from a flag, else from the flag's variable, else from a context: the named
+// context, or the current one. If a server is named, there is no context, because the token of a context goes to the context's servers only. servers
+// are the servers of --server, or the default. warn is told what goes wrong beside the requests. An error is a *keys.UsageError, or about a file.
 func Read(c *cli.Context, servers []string, warn func(error)) (*Reach, error) {
 	name, err := contextNamed(c)
 	if err != nil {
@@ -145,7 +144,7 @@ func find(name string) (string, *contexts.Store, *contexts.Context, error) {
 // isGiven reports whether a flag, or its variable, has a value. An empty variable counts as none.
 func isGiven(c *cli.Context, name string) bool { return c.IsSet(name) && c.String(name) != "" }
 
-// isVariable reports whether the value of a flag is that of its variable.
+// isVariable reports whether a flag has its value from its variable.
 func isVariable(c *cli.Context, name string) bool {
 	value := os.Getenv(variable(name))
 	return value != "" && value == c.String(name)

@@ -24,7 +24,7 @@ func Of(c *cli.Context) Values {
 	return v
 }
 
-// Differ lists the flags that have another value in now, except those that are named, in the order of their names.
+// Differ lists the flags that have another value in now, except the flags that are named, in the order of their names.
 func (v Values) Differ(now Values, except ...string) (names []string) {
 	for name, value := range v { // order-free: sorted below
 		if now[name] != value && !slices.Contains(except, name) {

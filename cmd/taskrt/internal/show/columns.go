@@ -15,7 +15,7 @@ type Column[T any] struct {
 	Wide bool // it is shown only on request
 }
 
-// List adds a list with those of its columns that are wanted. head says that these are its first rows.
+// List adds a list with the wanted columns. head says that these are its first rows.
 func List[T any](w *terminal.Table, all []T, head bool, columns []Column[T]) {
 	columns, err := wanted(w.Columns, columns)
 	if err != nil {
@@ -37,7 +37,7 @@ func List[T any](w *terminal.Table, all []T, head bool, columns []Column[T]) {
 	}
 }
 
-// wanted are those columns that are asked for.
+// wanted are the columns that are asked for.
 func wanted[T any](asked terminal.Columns, columns []Column[T]) (out []Column[T], err error) {
 	for _, name := range asked.Names {
 		i := slices.IndexFunc(columns, func(c Column[T]) bool { return strings.EqualFold(c.Name, name) })

@@ -54,7 +54,7 @@ func labels(all map[string]string) string {
 	return list(pairs)
 }
 
-// waited is a task that was waited for by its ID. One that is nil was removed.
+// waited is a task that was waited for by its ID. A task that is nil was removed.
 type waited struct {
 	id   string
 	task *api.Task

@@ -30,7 +30,7 @@ type Kit struct {
 	Bool   func(command, name, usage string) cli.Flag
 	Int    func(command, name string, value int, usage string) cli.Flag
 	List   func(command, name, usage string) cli.Flag
-	// ClientFlags are those of a command that asks a cluster, and OutputFlag is that of any other.
+	// ClientFlags are the flags of a command that asks a cluster, and OutputFlag is the flag of any other command.
 	ClientFlags func(more ...cli.Flag) []cli.Flag
 	OutputFlag  func() cli.Flag
 	ColumnsFlag func(command string) cli.Flag

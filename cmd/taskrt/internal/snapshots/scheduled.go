@@ -104,7 +104,7 @@ func nowCommand(k Kit) *cli.Command {
 	}
 }
 
-// await waits for the end of an attempt at the task, or of the one that takes it over.
+// await waits for the end of an attempt at the task, or of the attempt that takes it over.
 func await(ctx context.Context, cl *apiclient.Client, attempt int64) (last *scheduled.Last, failed *api.TaskError, err error) {
 	for {
 		t, err := scheduledTask(ctx, cl, api.GetOptions{Wait: oneWait, Until: fmt.Sprintf("attempt:%d", attempt)})

@@ -153,7 +153,7 @@ func (c *counting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer: whoever has opened the file closes it.
+// Close implements io.Closer. It does nothing, because the code that has opened the file closes it.
 func (*counting) Close() error { return nil }
 
 func (s *Saved) line() string {

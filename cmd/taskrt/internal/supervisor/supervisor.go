@@ -105,9 +105,9 @@ func statusOf(text string) string { return "STATUS=" + strings.Join(strings.Fiel
 // shownEvery is how often the state is asked for, at least: a watchdog may have more patience than people have.
 const shownEvery = 5 * time.Second
 
-// Watch tells until ctx ends that this process is alive: three times in what the watchdog allows, each time that alive has returned nil. While
-// alive returns an error, or does not return, nothing is told, and in the end the supervisor starts the process again. state says how the process
-// is, for people; it is told when it has changed, and may hang as well.
+// Watch tells until ctx ends that this process is alive: three times in what the watchdog allows, each time that alive has returned nil. While alive
+// returns an error, or does not return, the supervisor is told nothing, and in the end it starts the process again. state says how the process is,
+// for people. It is told when it has changed, and it may hang as well.
 func (s *Supervisor) Watch(ctx context.Context, alive func(context.Context) error, state func(context.Context) string) {
 	if os.Getenv("NOTIFY_SOCKET") == "" {
 		return
