@@ -16,7 +16,7 @@ import (
 	"github.com/taskrt/taskrt/plugins/sdk"
 )
 
-// Build builds the plugin in a directory, relative to that of the test, and returns the module. The directory is copied before.
+// Build builds the plugin in a directory, relative to the test's directory, and returns the module. The directory is copied before.
 func Build(t testing.TB, dir string) []byte {
 	t.Helper()
 	modules := Modules(t)

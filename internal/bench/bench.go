@@ -49,7 +49,7 @@ type Config struct {
 
 	TLS    *tls.Config // of a running cluster with https; nil: the system's authorities
 	Secure bool        // the nodes that are started have a cluster secret
-	// Token is that of a running cluster, as client.Config has it. nil: the cluster is open.
+	// Token is the token for a running cluster, as client.Config has it. nil: the cluster is open.
 	Token func() (string, error)
 
 	LogStore string // --log-store of the nodes that are started; "": their default

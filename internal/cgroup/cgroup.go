@@ -81,7 +81,7 @@ func (g *Group) find() error {
 			break
 		}
 	}
-	// What is above the root of a namespace is hidden, so whoever made the namespace has given it away. The root of all cgroups is none.
+	// Everything above the root of a namespace is hidden, so the maker of the namespace has given the root away. The root of all cgroups does not count.
 	if path == "/" && dir == root && exists(filepath.Join(dir, "cgroup.events")) {
 		return g.use(dir)
 	}

@@ -279,8 +279,8 @@ func (c *Cluster) Kill(i int) {
 	}()
 }
 
-// checkStreams reports honest workers that a member has taken for ones that speak for others: they would go on, on new streams, and nobody
-// would notice.
+// checkStreams reports honest workers that a member has taken for workers that speak for others. They would go on, on new streams, and nobody would
+// notice.
 func (c *Cluster) checkStreams(m *Member, n *node.Node) {
 	if b := n.Stats().StreamBreaches; b > 0 && !c.o.Intruders {
 		c.t.Errorf("%s has ended %d streams of workers for speaking for others", m.ID, b)

@@ -48,8 +48,8 @@ func (c *Cluster) Leader(except ...int) int {
 	return leader
 }
 
-// LeaderNode waits for a leader and returns its node. A goroutine beside one that kills members uses it instead of
-// Node(Leader()): of a node that was killed since, each request is an error.
+// LeaderNode waits for a leader and returns its node. A goroutine uses it instead of Node(Leader()) if another goroutine kills members: each request
+// to a node that was killed since is an error.
 func (c *Cluster) LeaderNode() *node.Node {
 	c.t.Helper()
 	var n *node.Node

@@ -26,7 +26,7 @@ func main() {
 	wasm := flag.String("wasm", "testdata/wasm", "directory of wordcount.wasm, primes.wasm and flaky.wasm")
 	keep := flag.Bool("keep", false, "keep the data and the logs")
 	flag.Parse()
-	// The children die with the thread that started them: it must be one that lives as long as the process.
+	// The children die with the thread that started them, so this thread must live as long as the process.
 	runtime.LockOSThread()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// digests writes what hashes the structs: see task/digest.go. Fields are mixed in the order of their numbers, those of a Task in the
-// order of their places.
+// digests writes what hashes the structs: see task/digest.go. Fields are mixed in the order of their numbers, fields of a Task in the order of their
+// places.
 func digests(m *model, s *source) error {
 	s.imports = []string{"github.com/taskrt/taskrt/task/hash"}
 	for _, x := range m.sorted() {

@@ -380,7 +380,7 @@ func (s *structure) by(word string) []*field {
 	return fs
 }
 
-// group returns a field and those that are with it.
+// group returns a field and the fields that are with it.
 func (s *structure) group(f *field) []*field {
 	fs := []*field{f}
 	for _, o := range s.fields {

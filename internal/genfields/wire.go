@@ -17,8 +17,8 @@ const mapFields = 23
 // encoded reports whether a struct is written without the library.
 func (m *model) encoded(t typ) bool { return m.structs[t.name] != nil && m.structs[t.name].wire != "" }
 
-// declines reports whether the function that appends a struct may leave it to the library: it may have too many fields, or one that
-// is not written without the library.
+// declines reports whether the function that appends a struct may leave it to the library: it may have too many fields, or a field that is not
+// written without the library.
 func (m *model) declines(x *structure) bool {
 	written := 0
 	for _, f := range x.fields {

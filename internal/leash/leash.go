@@ -28,7 +28,7 @@ const watch = `trap '' HUP INT TERM; read -r _; kill -KILL 0`
 // variable is the environment variable by which Join finds a group.
 const variable = "LEASH"
 
-// Leash is a group of processes. It must be killed in the end; one that is forgotten is killed when its memory is collected.
+// Leash is a group of processes. It must be killed in the end. A process that is forgotten is killed when its memory is collected.
 type Leash struct {
 	watcher *exec.Cmd
 	hold    *os.File // the watcher reads the end of file when nobody has it open

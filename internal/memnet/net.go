@@ -74,7 +74,7 @@ func (n *Net) Heal(a, b string) {
 	})
 }
 
-// Isolate cuts a from every other node, also from those that come later. A node always reaches itself.
+// Isolate cuts a from every other node, also from nodes that come later. A node always reaches itself.
 func (n *Net) Isolate(a string) { n.change(func() { n.isolated[a] = true }) }
 
 // Rejoin undoes Isolate.

@@ -1,6 +1,7 @@
 package main
 
-// sdkMutants sabotage the SDKs; those of other languages as a new plugin gets them: the overlay reaches what the binary embeds. They need their toolchains.
+// sdkMutants sabotage the SDKs. SDKs of other languages are sabotaged as a new plugin gets them, because the overlay reaches what the binary embeds.
+// They need their toolchains.
 var sdkMutants = []mutant{
 	{Name: "rust-cancel-not-seen", File: "plugins/sdk/rust/src/context.rs", Old: "self.has(Signals::CANCEL | Signals::LEASE_LOST)", New: "self.has(Signals::LEASE_LOST)",
 		Pkg: "./cmd/taskrt", Run: "TestNewRust$", Real: true, Why: "guests would be killed that could have cleaned up"},

@@ -49,7 +49,7 @@ type Principal struct {
 
 // Guard proves both ends of a connection before anything is said (SPEC A2, A11). What it returns implements Proven.
 type Guard interface {
-	// Server is for a connection that was accepted, Client for one that was dialled. After an error the caller closes c.
+	// Server is for a connection that was accepted, Client for a connection that was dialled. After an error the caller closes c.
 	Server(ctx context.Context, c net.Conn) (net.Conn, error)
 	Client(ctx context.Context, c net.Conn) (net.Conn, error)
 }
@@ -146,8 +146,8 @@ func (r *Refusals) LogTo(log *slog.Logger, says string) {
 // Count returns how many connections there were.
 func (r *Refusals) Count() int64 { return r.count.Load() }
 
-// Refused returns how many connections the Guard has refused, and those of peers that spoke a protocol, or made a request, for which they have
-// no right.
+// Refused returns how many connections the Guard has refused. Connections of peers that spoke a protocol, or made a request, for which they have no
+// right count, too.
 func (m *Mux) Refused() int64 { return m.refused.Count() }
 
 // LogTo says where refusals are logged.

@@ -36,8 +36,8 @@ type Network interface {
 // headerTimeout bounds how long a new connection may take for its handshake and its first byte.
 const headerTimeout = 5 * time.Second
 
-// maxWaiting bounds the connections that have not said their first byte yet. One more, and the one that has waited longest is closed: who
-// speaks the protocol needs a moment only, and who does not must not keep it out.
+// maxWaiting bounds the connections that have not said their first byte yet. If one more comes, the one that has waited longest is closed: a peer
+// that speaks the protocol needs only a moment, and a peer that does not must not keep it out.
 const maxWaiting = 1024
 
 // Mux is one listening port. Run it with Serve.

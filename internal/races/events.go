@@ -21,7 +21,7 @@ func (r *result) detectorDied() bool {
 	return strings.Contains(all, "ThreadSanitizer: CHECK failed") && !strings.Contains(all, "DATA RACE") && !strings.Contains(all, "--- FAIL")
 }
 
-// results are those of packages, by their import paths.
+// results are the results of packages, by their import paths.
 type results map[string]*result
 
 // event is a line of go test -json (go doc test2json), as far as it is needed.

@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// sift leaves out of packages those of which none may race.
+// sift leaves out the packages in which nothing can race.
 func sift(flags, packages []string) (worth, quiet []string, err error) {
 	var tags []string
 	if at := slices.Index(flags, "-tags"); at >= 0 && at+1 < len(flags) {

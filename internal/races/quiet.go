@@ -28,8 +28,8 @@ func list(flags, packages []string) (map[string]listed, error) {
 	return all, err
 }
 
-// harmless are packages of other modules that call nobody back on a goroutine of their own, and those of this one that run a program and
-// wait for its end.
+// harmless are packages of other modules that call nobody back on a goroutine of their own, and packages of this module that run a program and wait
+// for its end.
 var harmless = []string{
 	"github.com/fxamacker/cbor/v2", "github.com/google/jsonschema-go", "github.com/santhosh-tekuri/jsonschema/v6", "github.com/tetratelabs/wazero", "golang.org/x/mod", "golang.org/x/text", "golang.org/x/tools",
 	"github.com/taskrt/taskrt/internal/leash", "github.com/taskrt/taskrt/internal/built",
@@ -58,8 +58,8 @@ func (t *traits) add(u traits) {
 	t.starts, t.writes, t.parallel = t.starts || u.starts, t.writes || u.writes, t.parallel || u.parallel
 }
 
-// part divides packages into those that are worth a run with the race detector, and the quiet ones, whose tests start no goroutine: neither they
-// nor what they import have a way to. Parallel tests are quiet, too, if there is no variable that somebody writes: they share nothing else.
+// part divides packages into packages that are worth a run with the race detector, and quiet packages. Tests of a quiet package start no goroutine:
+// neither they nor what they import have a way to. Parallel tests are quiet, too, if there is no variable that somebody writes: they share nothing else.
 func (j *judge) part(paths []string) (worth, quiet []string) {
 	for _, path := range paths {
 		p, ok := j.all[path]

@@ -37,7 +37,7 @@ func Env(t testing.TB) []string {
 	return append(env, "CARGO_TARGET_DIR="+t.TempDir(), "CARGO_NET_OFFLINE=true")
 }
 
-// Build builds the plugin in a directory, relative to that of the test, and returns the module.
+// Build builds the plugin in a directory, relative to the test's directory, and returns the module.
 func Build(t testing.TB, dir string) []byte {
 	t.Helper()
 	env := Env(t)

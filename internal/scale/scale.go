@@ -207,7 +207,7 @@ func stretch(used, cores float64) float64 {
 // one size at which as many come as there are in a group.
 func (m *model) at(rate float64) state {
 	low := float64(m.Batch)
-	// Whoever is in a group cannot wait for the next one: half of the callers are in one, half wait, at most.
+	// A caller in a group cannot wait for the next one. So at most half of the callers are in a group, and half wait.
 	high := min(low*max(1, float64(m.Callers)/2), max(enough, low))
 	for range 24 {
 		group := (low + high) / 2
@@ -295,7 +295,7 @@ type limit struct {
 	work    float64 // the part of it for which a caller waits
 }
 
-// limits are those of this question.
+// limits are the limits of this question.
 func (m *model) limits() (list []limit) {
 	tasks := float64(m.Batch)
 	if m.Mbit > 0 {

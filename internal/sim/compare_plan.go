@@ -280,8 +280,7 @@ func (p *planCheck) take(a task.Assign, t *task.Task) error {
 	return nil
 }
 
-// next returns the acceptor whose turn it is: the acceptor that got least. If several got equally little it is the one
-// that waits longest.
+// next returns the acceptor whose turn it is: the acceptor that got least. If several got equally little, it is the acceptor that waits longest.
 func (p *planCheck) next(t *task.Task) int {
 	best := -1
 	got := func(i int) int { return p.free[i].Slots - p.left[i] }

@@ -61,7 +61,7 @@ func (g *generator) put(*Run) Op {
 	return Op{Verb: "put", NS: g.namespace(), Module: fmt.Sprintf("x%d", n), Behaviors: []Policy{p}}
 }
 
-// named makes a command about a behavior, mostly about one that exists.
+// named makes a command about a behavior, mostly about an existing behavior.
 func (g *generator) named(r *Run, verb string) Op {
 	o := Op{Verb: verb, Behavior: pick(g, behaviors)}
 	if g.percent(40) {

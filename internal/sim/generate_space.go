@@ -71,7 +71,7 @@ func (g *generator) status(r *Run) Op {
 	return o
 }
 
-// quota makes no quota, or one that the namespace has nearly reached.
+// quota makes no quota, or a quota that the namespace has nearly reached.
 func (g *generator) quota(r *Run, ns string) *task.Quota {
 	q, u := task.Quota{}, r.model.Usage(ns)
 	switch g.rng.IntN(4) {

@@ -140,7 +140,7 @@ func (g *generator) storeNamespace() string {
 	return g.namespace()
 }
 
-// record numbers a record, mostly one that exists.
+// record numbers a record, mostly an existing record.
 func (g *generator) record(r *Run) int {
 	n := len(r.symbols.records)
 	for range 4 {

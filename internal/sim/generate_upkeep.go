@@ -177,7 +177,7 @@ func (r *Run) spaces(statuses ...task.NamespaceStatus) []string {
 	})
 }
 
-// trim names a behavior, mostly one that is being purged.
+// trim names a behavior, mostly a behavior that is being purged.
 func (g *generator) trim(r *Run, o Op) Op {
 	named := g.named(r, "trim")
 	o.NS, o.Behavior = named.NS, named.Behavior

@@ -2,8 +2,8 @@ package subproc
 
 import "sync"
 
-// children are those of this process that Start has started, and that Start waits for. The kernel keeps one table of children for a process, so
-// this one is the process's, too.
+// children are the children of this process that Start has started, and that Start waits for. The kernel keeps one table of children for a process,
+// so this one is the process's, too.
 var children = brood{all: map[int]*Process{}}
 
 type brood struct {
@@ -22,7 +22,7 @@ func (b *brood) start(p *Process) error {
 	return nil
 }
 
-// forget is told of a child that has been reaped. Its number may be that of another one by now.
+// forget is told of a child that has been reaped. Another process may have its number by now.
 func (b *brood) forget(p *Process) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

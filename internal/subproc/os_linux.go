@@ -13,8 +13,8 @@ import (
 // self is this program's file, also after another was put in its place.
 func self() (string, error) { return "/proc/self/exe", nil }
 
-// attributes of a child: the kernel ends it with its parent, even one that is stopped and reads no end of file. It begins in its cgroup:
-// it is nowhere else before.
+// attributes of a child: the kernel ends it with its parent, even if it is stopped and reads no end of file. It begins in its cgroup: it is nowhere
+// else before.
 func attributes(dies bool, cgroup *os.File) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{}
 	if cgroup != nil {
@@ -35,7 +35,7 @@ func memoryFile(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// seal forbids every further change of a memory file, whoever holds it.
+// seal forbids every further change of a memory file to all that hold it.
 func seal(f *os.File) error {
 	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_WRITE|unix.F_SEAL_SEAL)
 	return err

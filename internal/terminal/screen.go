@@ -23,7 +23,7 @@ type Screen struct {
 	rows    func() int
 }
 
-// Screen takes a terminal for pictures; Close gives it back. There must be one that Draws.
+// Screen takes a terminal for pictures; Close gives it back. The terminal must be one for pictures (Draws).
 func (o *Output) Screen() *Screen {
 	_, _ = io.WriteString(o.w, otherScreen) // the first picture says what is wrong
 	return &Screen{to: o.w, columns: o.columns, rows: func() int { return rowsOf(o.w) }}

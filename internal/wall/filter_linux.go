@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls are the system calls that go on as before: those of Go's runtime, of package os for files that are open, of messages over
-// sockets that are open, and of an engine that maps code. None of them reaches another process, a path or the network. Names that an
-// architecture does not have are left out. RATIONALE.md says why this is a list of what is allowed.
+// calls are the system calls that go on as before. They serve Go's runtime, package os for open files, messages over open sockets, and an engine that
+// maps code. None of them reaches another process, a path or the network. Names that an architecture does not have are left out. RATIONALE.md says
+// why this is a list of what is allowed.
 var calls = []string{
 	// Bytes of open files and sockets.
 	"read", "readv", "pread64", "preadv", "write", "writev", "pwrite64", "pwritev", "lseek", "_llseek", "close", "dup", "dup3", "pipe2",
@@ -36,7 +36,7 @@ var calls = []string{
 // refusedAtTimes are allowed unless a refusal says otherwise.
 var refusedAtTimes = []string{"clone", "socketpair", "tgkill", "kill", "ioctl", "prctl", "prlimit64", "fcntl", "fcntl64", "openat"}
 
-// writerCalls are those of a process that writes files below a directory, in addition.
+// writerCalls are the further calls of a process that writes files below a directory.
 var writerCalls = []string{
 	"mkdirat", "unlinkat", "renameat", "renameat2", "fchmodat", "fchmodat2", "fchmod", "utimensat", "utimensat_time64",
 }
@@ -54,7 +54,7 @@ const (
 	setVMA      = 0x53564d41 // PR_SET_VMA of linux/prctl.h: names for mappings, which Go gives
 )
 
-// refusal is a system call of the list that is refused with certain arguments: with those of any of its sets.
+// refusal is a system call of the list that is refused with certain arguments: with the arguments of any of its sets.
 type refusal struct {
 	name string
 	sets []seccomp.ArgumentConditions

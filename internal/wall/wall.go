@@ -49,7 +49,7 @@ func (s *State) NoteCgroup(lacks string, kills int64) {
 	s.OOMKills = kills
 }
 
-// Prove is Confirm for whoever wants no process behind another wall than the process says.
+// Prove is Confirm for a caller that wants no process behind another wall than the process says.
 func Prove(pid int, says State) (State, error) {
 	seen, err := Confirm(pid, says)
 	if err == nil && len(seen.InForce) != len(says.InForce) {

@@ -45,8 +45,8 @@ func Raise(p Plan) (State, error) {
 	return s, nil
 }
 
-// Close makes this process one that leaves no core and whose memory no process of the same user reads (SPEC A9). Files of /proc/self
-// then belong to root: what they are needed for must be done before.
+// Close makes sure that this process leaves no core, and that no process of the same user reads its memory (SPEC A9). Files of /proc/self then belong
+// to root: what they are needed for must be done before.
 func Close() error {
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("wall: %s: %w", NoCore, err)
@@ -75,8 +75,8 @@ func limitFiles(most uint64) error {
 
 var errNotInForce = errors.New("not in force")
 
-// readBack asks the kernel what is in force. status is the process's, and was opened before the wall: it is that of the first thread,
-// which is not the one that has raised the wall, or only by chance. noPaths says why there is no Landlock; nil: there is.
+// readBack asks the kernel what is in force. status is the process's, and was opened before the wall. It is the status of the first thread, which has
+// not raised the wall, or only by chance. noPaths says why there is no Landlock; nil: there is.
 func readBack(status io.ReaderAt, noPaths error) (State, error) {
 	text := make([]byte, 16<<10)
 	n, err := status.ReadAt(text, 0)

@@ -33,7 +33,7 @@ type settings struct {
 	flags          []string // of taskrt's nodes
 }
 
-// row is the result of both systems. Its values are those of each round.
+// row is the result of both systems. It has the values of each round.
 type row struct {
 	Name      string `json:"name"`
 	Taskrt    side   `json:"taskrt"`

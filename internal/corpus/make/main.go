@@ -126,7 +126,7 @@ func run(ctx context.Context, from source, out string) error {
 	return m.write(v, filepath.Join(out, from.version))
 }
 
-// directories are those that a version leaves: a cluster is founded with its highest level, or held at the first, and may be recovered.
+// directories are the directories that a version leaves. A cluster is founded with its highest level, or held at the first, and may be recovered.
 func directories(highest uint64) (all []corpus.Directory) {
 	for _, level := range slices.Compact([]uint64{1, highest}) {
 		for _, store := range []string{"bolt", "wal"} {
@@ -170,7 +170,7 @@ func (m *maker) write(v corpus.Version, out string) error {
 	return err
 }
 
-// highestLevel is the highest feature level that the version knows: that of a cluster that it founds.
+// highestLevel is the highest feature level that the version knows. A cluster that it founds has this level.
 func (m *maker) highestLevel(ctx context.Context) (uint64, error) {
 	s, err := m.server(ctx, filepath.Join(m.dir, "first"), &corpus.Directory{Store: "bolt", Level: 2}, false)
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 // held are costs that are known already, by role and column.
 type held map[string]map[int]float64
 
-// rolesOf finds the costs that explain what was measured best, beside those that are known.
+// rolesOf finds the costs that best explain what was measured, beside the costs that are known.
 func rolesOf(list []*measured, known held) scale.Roles {
 	var r scale.Roles
 	for _, part := range []struct {
@@ -73,7 +73,7 @@ func (m *measured) row(role string) (row []float64, used float64) {
 	return row, used
 }
 
-// holding makes costs known: those of some columns of all roles.
+// holding makes the costs of some columns of all roles known.
 func holding(r scale.Roles, list ...int) held {
 	known := held{}
 	for role, c := range map[string]scale.Cost{leader: r.Leader, follower: r.Follower, callers: r.Callers, guests: r.Guests} {
@@ -88,8 +88,8 @@ func holding(r scale.Roles, list ...int) held {
 
 func round(x float64) float64 { return math.Round(x*10) / 10 }
 
-// explain finds factors that are not negative, so that rows times factors are near want: the sum of the squares of relative errors is least.
-// It goes along one axis after the other, but not along those that are known.
+// explain finds factors that are not negative, so that rows times factors are near want: the sum of the squares of relative errors is least. It goes
+// along one axis after the other, but not along axes that are known.
 func explain(rows [][]float64, want []float64, known map[int]float64) []float64 {
 	x := make([]float64, columns)
 	for j, v := range known {

@@ -151,8 +151,8 @@ func compare(stdout io.Writer, s setting, m *measured, p scale.Prediction) {
 		p.Rate, ms(p.P50), m.Rate, ms(m.P50), 100*(p.Rate/m.Rate-1), p.CPU*1e6, m.total(), p.Limit)
 }
 
-// calibrate measures what things cost here, and writes it down. What was measured before, and kept in the file keep, counts too: of equal
-// loads the one that used the least CPU time.
+// calibrate measures what things cost here, and writes it down. Measurements from before, which are kept in the file keep, count, too: of equal
+// loads, the one that used the least CPU time.
 func (r *runner) calibrate(ctx context.Context, out, keep string) error {
 	k := &scale.Costs{Measured: fmt.Sprintf("%s, %s/%s, %d CPUs", time.Now().UTC().Format("2 January 2006"), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}
 	var list []*measured
@@ -178,8 +178,8 @@ func (r *runner) calibrate(ctx context.Context, out, keep string) error {
 	return writeJSON(out, k)
 }
 
-// fit fills in k what list explains. Only the loads over streams have batches: what a task costs is taken from them for loads by HTTP, and what
-// a request costs for those that run, too.
+// fit fills in k what list explains. Only the loads over streams have batches. The cost of a task is taken from them for loads by HTTP, and the cost
+// of a request also for loads that run.
 func (r *runner) fit(k *scale.Costs, list []*measured) error {
 	pick := func(http bool, kind scale.Kind) (some []*measured) {
 		for _, m := range list {

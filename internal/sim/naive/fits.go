@@ -6,8 +6,8 @@ import (
 	"github.com/taskrt/taskrt/task"
 )
 
-// fits reports whether the task may be taken up now, as it is here. A task of an operation must be one that the
-// operation, which came before it, still misses. The ID of another task must not be an ID of an operation's task.
+// fits reports whether the task may be taken up now, as it is here. A task of an operation fits only if its operation has come and still lacks this
+// task. The ID of another task must not be an ID of an operation's task.
 func (m *Model) fits(t *task.Task) bool {
 	k := task.Key{Namespace: t.Namespace, ID: t.Parent}
 	o := m.Operations[k]

@@ -88,7 +88,7 @@ func (m *Model) selectJob(c task.SelectJob, got task.Result) task.Result {
 	return task.Result{Changed: true}
 }
 
-// ended ends a job. Of those that have ended the 50 that ended last are kept.
+// ended ends a job. Of the jobs that have ended, the 50 that ended last are kept.
 func (m *Model) ended(x *task.Job, state uint64, code task.Code, message string) task.Result {
 	assign(&x.State, state)
 	x.Rev, x.EndedAt, x.Code, x.Message, x.Blobs = 0, int64(m.Now), string(code), message, nil

@@ -32,7 +32,7 @@ func filterOf(spec []byte) (f asked, ok bool) {
 	return f, ok
 }
 
-// means reports whether a task is one of those that are asked for.
+// means reports whether a task is asked for.
 func (f asked) means(t *task.Task) bool {
 	names := map[task.Status][]string{
 		task.Created: {"CREATED"}, task.Running: {"RUNNING"}, task.Success: {"SUCCESS"}, task.Failure: {"FAILURE", "RETRYING"},
