@@ -17,8 +17,8 @@ import (
 
 // Config of Metrics. The zero value works.
 type Config struct {
-	// Behaviors bounds how many behaviors have metrics of their own, so that whoever pushes many behaviors cannot fill the memory of
-	// the node and of Prometheus. The behaviors beyond it are counted together as Other. Default 1,000.
+	// Behaviors bounds how many behaviors have metrics of their own, so that many pushed behaviors cannot fill the memory of the node and of
+	// Prometheus. The behaviors beyond it are counted together as Other. Default 1,000.
 	Behaviors int
 	Version   string       // of this program
 	Revision  string       // of the source that it was built from
@@ -99,7 +99,7 @@ func (m *Metrics) Request(route, method string, status int, took time.Duration, 
 	observe(m.took.WithLabelValues(route), took, trace)
 }
 
-// Problem counts an error that was answered. It is the OnProblem of server.Config: code is one of this program's, or of a later one that leads.
+// Problem counts an error that was answered. It is the OnProblem of server.Config. code is a code of this program, or of a later program that leads.
 func (m *Metrics) Problem(code string) { m.problems.WithLabelValues(code).Inc() }
 
 // observe adds a time to a histogram. If a trace knows more of it, whose spans somebody keeps, it is the example of its bucket (SPEC U2). Without

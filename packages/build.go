@@ -15,7 +15,7 @@ type target struct{ os, arch string }
 
 func (t target) String() string { return t.os + "_" + t.arch }
 
-// targets are those that binaries are made for.
+// targets are the systems for which binaries are made.
 var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 
 // linux are the targets of packages and images.

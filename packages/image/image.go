@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// What the image promises to whoever writes a file for a cluster of containers.
+// What the image promises to people who write a file for a cluster of containers.
 const (
 	Program  = "/usr/bin/taskrt"
 	User     = 65532 // and its group

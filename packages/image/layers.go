@@ -68,7 +68,7 @@ func (s Source) program(name string) (v1.Layer, error) {
 	})
 }
 
-// authorities are Mozilla's, as the Go project keeps them in a module. Those that Mozilla trusts for a part of their certificates only are left
+// authorities are Mozilla's, as the Go project keeps them in a module. Authorities that Mozilla trusts only for a part of their certificates are left
 // out: a file of certificates has no place for conditions.
 func authorities() ([]byte, error) {
 	var b bytes.Buffer
