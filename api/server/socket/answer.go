@@ -167,9 +167,15 @@ func (c *conn) request(ctx context.Context, q *stream.Request) (*http.Request, e
 	if q.After != nil {
 		r.Header[http.CanonicalHeaderKey(codec.LastEventID)] = []string{strconv.FormatUint(*q.After, 10)}
 	}
-	r.Body = &body{text: q.Body, release: func() { c.config.Budget.Release(int64(len(q.Body))) }}
-	q.Body = nil // the request has it
+	r.Body = c.bodyOf(q)
 	return r, nil
+}
+
+// bodyOf takes the body of a request out of it. It counts against the budget until it is closed.
+func (c *conn) bodyOf(q *stream.Request) *body {
+	text := q.Body
+	q.Body = nil
+	return &body{text: text, release: func() { c.config.Budget.Release(int64(len(text))) }}
 }
 
 // body is the body of a request. At its end it is given back: a request that waits keeps none.

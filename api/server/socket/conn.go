@@ -210,7 +210,10 @@ func (c *conn) answer(ctx context.Context, q *stream.Request, refusal error) {
 	defer a.finish()
 	r, err := c.request(context.WithValue(ctx, overStream{}, a), q)
 	if err == nil {
+		defer r.Body.Close()
 		err = refusal
+	} else {
+		defer c.bodyOf(q).Close()
 	}
 	if err == nil && q.Watch {
 		select {
@@ -221,11 +224,9 @@ func (c *conn) answer(ctx context.Context, q *stream.Request, refusal error) {
 		}
 	}
 	if err != nil {
-		c.config.Budget.Release(int64(len(q.Body)))
 		c.config.Problem(a, c.template.WithContext(ctx), err)
 		return
 	}
-	defer r.Body.Close()
 	defer func() {
 		if p := recover(); p != nil { // the handler has said so: half an answer must not look like a whole one
 			a.reset()
