@@ -172,7 +172,7 @@ func (c *conn) request(ctx context.Context, q *stream.Request) (*http.Request, e
 }
 
 // bodyOf takes the body of a request out of it. It counts against the budget until it is closed.
-func (c *conn) bodyOf(q *stream.Request) *body {
+func (c *conn) bodyOf(q *stream.Request) io.ReadCloser {
 	text := q.Body
 	q.Body = nil
 	return &body{text: text, release: func() { c.config.Budget.Release(int64(len(text))) }}
