@@ -56,7 +56,7 @@ func Serve(w http.ResponseWriter, r *http.Request, config Config) error {
 		return api.FieldError(api.CodeBadRequest, "Sec-WebSocket-Protocol", "offer taskrt.v1+json or taskrt.v1+cbor: this path is for WebSockets")
 	}
 	group := GroupOf(r.Context())
-	if !group.enter() || config.Stopping.Err() != nil {
+	if config.Stopping.Err() != nil || !group.enter() { // in this order: who has entered must leave
 		return api.NewError(api.CodeNotReady, "this node is stopping")
 	}
 	defer group.leave()
