@@ -220,18 +220,7 @@ func (x clusterGuard) Blob(ctx context.Context, digest string) (*api.Blob, error
 
 // BlobContent implements api.Service.
 func (x clusterGuard) BlobContent(ctx context.Context, r api.BlobRange) (*api.BlobContent, error) {
-	if err := in(ctx, auth.Somewhere, auth.SeeFiles, "", ""); err != nil {
-		return nil, err
-	}
-	c, err := x.to.BlobContent(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if err := x.gate.Still(auth.PrincipalOf(ctx)); err != nil {
-		_ = c.Body.Close() // nothing was read of it
-		return nil, err
-	}
-	return c, nil
+	return read(ctx, x.guard, in(ctx, auth.Somewhere, auth.SeeFiles, "", ""), func() (*api.BlobContent, error) { return x.to.BlobContent(ctx, r) })
 }
 
 // StartMaintenance implements api.Service.

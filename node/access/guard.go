@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"context"
+	"io"
 
 	"github.com/taskrt/taskrt/api"
 	"github.com/taskrt/taskrt/api/auth"
@@ -183,13 +184,30 @@ func read[T any](ctx context.Context, x *guard, err error, call func() (T, error
 		return answer, err
 	}
 	got, err := call()
-	if err == nil {
-		err = x.gate.Still(auth.PrincipalOf(ctx))
-	}
 	if err != nil {
 		return answer, err
 	}
+	if err := x.gate.Still(auth.PrincipalOf(ctx)); err != nil {
+		letGo(got)
+		return answer, err
+	}
 	return got, nil
+}
+
+// letGo gives back what an answer holds that is handed to nobody: an open file, a place among those that export or follow, leases.
+func letGo(answer any) {
+	switch a := answer.(type) {
+	case io.Closer:
+		_ = a.Close() // nothing was read of it
+	case api.EventStream:
+		a.Close()
+	case *api.BlobContent:
+		_ = a.Body.Close()
+	case *api.AcceptReply:
+		if a.Undelivered != nil {
+			a.Undelivered() // the tasks are for others
+		}
+	}
 }
 
 // wait is read for a call that may take long: it ends with its token.
@@ -204,6 +222,9 @@ func wait[T any](ctx context.Context, x *guard, err error, call func(context.Con
 	defer end()
 	got, err := read(ctx, x, nil, func() (T, error) { return call(long) })
 	if e := ended(ctx, long); e != nil {
+		if err == nil {
+			letGo(got)
+		}
 		return answer, e
 	}
 	return got, err

@@ -243,14 +243,7 @@ func (s *stream) Close() {
 
 // Accept implements api.Service.
 func (x taskGuard) Accept(ctx context.Context, r api.AcceptRequest) (*api.AcceptReply, error) {
-	reply, err := wait(ctx, x.guard, in(ctx, auth.Behavior, access.Work, r.Namespace, r.Behavior), func(ctx context.Context) (*api.AcceptReply, error) {
-		reply, err := x.to.Accept(ctx, r)
-		if err == nil && reply.Undelivered != nil && x.gate.Still(auth.PrincipalOf(ctx)) != nil {
-			reply.Undelivered() // the tasks are for others
-		}
-		return reply, err
-	})
-	return reply, err
+	return wait(ctx, x.guard, in(ctx, auth.Behavior, access.Work, r.Namespace, r.Behavior), func(ctx context.Context) (*api.AcceptReply, error) { return x.to.Accept(ctx, r) })
 }
 
 // Heartbeat implements api.Service.
