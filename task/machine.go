@@ -160,6 +160,7 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 	m.becomeEligible()
 
 	answers := newHasher(hash.OfEntry)
+	m.lookAhead(ps)
 	results := make([]Result, len(ps))
 	for i := range ps {
 		results[i] = m.propose(&ps[i])
@@ -172,6 +173,21 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 	m.events = nil
 	m.perCommand = min(8*len(events)/max(len(ps), 1)+1, 32)
 	return results, events
+}
+
+// lookAhead looks at the tasks that most commands are about, before the first of them is carried out.
+func (m *Machine) lookAhead(ps []Proposal) {
+	m.store.Ahead(len(ps), func(i int) (namespace, id string) {
+		switch c := ps[i].Command.(type) {
+		case Submit:
+			return c.Namespace, c.ID
+		case Assign:
+			return c.Key.Namespace, c.Key.ID
+		case Finish:
+			return c.Key.Namespace, c.Key.ID
+		}
+		return "", ""
+	})
 }
 
 // run applies one command and stamps its Result.

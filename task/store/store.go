@@ -48,6 +48,8 @@ type Store[T any] struct {
 	open bool       // an entry is being applied: warm may be used
 	warm *queue.Row // looked at last in this entry
 	told *T         // its record
+
+	seen uint32 // keeps the reads of Ahead: nobody needs what they read
 }
 
 // pageRows is how many rows each page has that keeps something for every row.
