@@ -14,14 +14,14 @@ func (c ActivateVersion) apply(m *Machine) Result {
 	b := m.behaviors[behaviorName{c.Namespace, c.Name}]
 	old := b.live()
 	if old == nil {
-		return noBehavior
+		return noBehavior()
 	}
 	if old.Active == c.Version {
 		return Result{Behavior: old}
 	}
 	found, ok := old.Find(c.Version)
 	if !ok || c.Version == "" {
-		return noVersion
+		return noVersion()
 	}
 	if (found.Module == "") != old.External { // the version is from before a deletion, and the name was taken for the other kind since
 		return otherKind("the version is one of the other kind: it may finish its tasks, but not become active")
@@ -31,4 +31,8 @@ func (c ActivateVersion) apply(m *Machine) Result {
 	m.activate(b, v)
 	m.dropModules()
 	return Result{Behavior: b.behavior, Changed: true}
+}
+
+func noVersion() Result {
+	return Result{Code: VersionNotFound, Field: "version", Message: "no kept version of the behavior has this name"}
 }

@@ -46,7 +46,7 @@ func (c Assign) apply(m *Machine) Result {
 	}
 	r := c.waiting(m, m.now)
 	if r == nil {
-		return notEligible
+		return notEligible()
 	}
 	if m.task(r).Bound != 0 && m.task(r).Bound != c.Session {
 		return refuse(NotEligible, "only the session that it is bound to may run the task")
@@ -83,7 +83,7 @@ func (c *Assign) external(m *Machine) Result {
 	}
 	r := c.waiting(m, max(m.now, a.MaxNotBefore))
 	if r == nil {
-		return notEligible
+		return notEligible()
 	}
 	v, refusal := m.permit(r)
 	if v == nil {
@@ -150,6 +150,10 @@ func (m *Machine) external(l *queue.Lane) bool {
 
 // behaviorOf returns the row of the behavior of a lane.
 func (m *Machine) behaviorOf(l *queue.Lane) *behaviorRow { return m.numbered[l.Behavior] }
+
+func notEligible() Result {
+	return refuse(NotEligible, "the task is gone, has changed, is not due, or others come first")
+}
 
 // permit returns the version that a waiting task would run now. If its behavior may not start it, permit returns nil and the refusal.
 func (m *Machine) permit(r *row) (*Version, Result) {

@@ -66,6 +66,15 @@ func (m *Machine) forgetRow(b *behaviorRow) {
 // needed reports whether something needs the record of b.
 func (b *behaviorRow) needed() bool { return b.tasks > 0 || len(b.held) > 0 }
 
+func noBehavior() Result {
+	return Result{Code: BehaviorNotFound, Field: "behavior", Message: "no behavior has this name"}
+}
+
+// behaviorChanged answers a proposer that has checked with another record. The proposer then checks again (Submit.BehaviorRev).
+func behaviorChanged() Result {
+	return refuse(BehaviorWasChanged, "the behavior is no longer the one that the request was checked with")
+}
+
 func otherKind(message string) Result {
 	return Result{Code: OtherKind, Field: "behavior", Message: message}
 }

@@ -17,7 +17,7 @@ func (c DeleteBehavior) apply(m *Machine) Result {
 	}
 	b := m.behaviors[behaviorName{c.Namespace, c.Name}]
 	if b == nil || b.behavior == nil || b.behavior.Deleted && (b.behavior.Purge || !c.Purge) {
-		return noBehavior
+		return noBehavior()
 	}
 	m.putBehavior(b, &Behavior{
 		External: b.behavior.External, Deleted: true, Purge: c.Purge, Versions: b.kept(slices.Clone(b.behavior.Versions), 0),

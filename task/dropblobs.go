@@ -22,7 +22,7 @@ const MaxDrop = 1_000
 
 func (c DropBlobs) apply(m *Machine) Result {
 	if !m.maintenanceRun(c.Token) {
-		return halt
+		return halt()
 	}
 	if len(c.Digests) > MaxDrop {
 		return invalid("digests", "a run deletes at most 1000 blobs at a time")

@@ -12,7 +12,7 @@ type DropOperations struct {
 func (c DropOperations) apply(m *Machine) Result {
 	switch {
 	case !m.maintenanceRun(c.Token):
-		return halt
+		return halt()
 	case len(c.Operations) > MaxDrop:
 		return tooMany("operations")
 	}

@@ -90,7 +90,7 @@ func (m *Machine) reported(k Key, token uint64, external bool) (*row, Result) {
 	r := m.leased(k, token)
 	switch {
 	case r == nil || !external && m.task(r).Lease.External():
-		return nil, halt
+		return nil, halt()
 	case external && !m.task(r).Lease.External():
 		return nil, refuse(NotExternal, "the lease belongs to a session")
 	}

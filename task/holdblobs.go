@@ -22,7 +22,7 @@ func (c HoldBlobs) apply(m *Machine) Result {
 	case field != "":
 		return invalid(field, why)
 	case over:
-		return halt
+		return halt()
 	}
 	return Result{Changed: true}
 }

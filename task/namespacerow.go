@@ -62,7 +62,7 @@ func (m *Machine) writable(namespace string) (Result, bool) {
 
 func (n *namespaceRow) writable() (Result, bool) {
 	if !n.exists() {
-		return noNamespace, false
+		return noNamespace(), false
 	}
 	if n.space.Status == NamespaceIsPurging {
 		return Result{Code: NamespacePurging, Field: "namespace", Message: "the namespace " + n.space.Name + " is being purged"}, false
@@ -91,9 +91,9 @@ func (m *Machine) purging(namespace string) bool {
 // missing answers a command about a task that is not there.
 func (m *Machine) missing(k Key) Result {
 	if !m.NamespaceExists(k.Namespace) {
-		return noNamespace
+		return noNamespace()
 	}
-	return noTask
+	return noTask()
 }
 
 // behaviorsIn returns the behaviors of a namespace by name.

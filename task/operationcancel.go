@@ -43,7 +43,7 @@ func (m *Machine) liveOperation(k Key) *operationRow {
 // noOperation answers a command about an operation that is not there.
 func (m *Machine) noOperation(k Key) Result {
 	if !m.NamespaceExists(k.Namespace) {
-		return noNamespace
+		return noNamespace()
 	}
 	return refuse(OperationNotFound, "no operation has this ID")
 }

@@ -55,9 +55,9 @@ func (c *StartOperation) check(m *Machine) (*Operation, Result) {
 	b := m.behaviors[behaviorName{c.Namespace, c.Behavior}]
 	switch {
 	case b.live() == nil:
-		return nil, noBehavior
+		return nil, noBehavior()
 	case c.BehaviorRev != 0 && c.BehaviorRev != b.behavior.Rev:
-		return nil, behaviorChanged
+		return nil, behaviorChanged()
 	}
 	v := m.version(b, "")
 	if v.Policy.Operation == nil || v.Module == "" {

@@ -13,7 +13,7 @@ func (c PauseBehavior) apply(m *Machine) Result {
 	}
 	b := m.behaviors[behaviorName{c.Namespace, c.Name}]
 	if b.live() == nil {
-		return noBehavior
+		return noBehavior()
 	}
 	if b.behavior.Paused == c.Paused {
 		return Result{Behavior: b.behavior}

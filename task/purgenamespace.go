@@ -14,11 +14,11 @@ import (
 func (c PurgeNamespace) apply(m *Machine) Result {
 	switch {
 	case !m.maintenanceRun(c.Token):
-		return halt
+		return halt()
 	case c.Max < 0 || c.Max > MaxDrop:
 		return tooMany("max")
 	case !m.NamespaceExists(c.Namespace):
-		return noNamespace
+		return noNamespace()
 	case !m.purging(c.Namespace):
 		return notPurging(c.Namespace)
 	}
@@ -107,12 +107,12 @@ func (m *Machine) left(namespace string) int64 {
 // apply forgets all that the state holds by the namespace's name, together with the last trace of the namespace.
 func (c EndPurge) apply(m *Machine) Result {
 	if !m.maintenanceRun(c.Token) {
-		return halt
+		return halt()
 	}
 	n := m.namespaces[c.Namespace]
 	switch {
 	case n == nil:
-		return noNamespace
+		return noNamespace()
 	case n.space.Status == NamespaceIsPurged:
 		return c.forget(m, n)
 	case n.space.Status != NamespaceIsPurging:

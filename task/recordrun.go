@@ -9,7 +9,7 @@ type RecordRun struct {
 
 func (c RecordRun) apply(m *Machine) Result {
 	if !m.maintenanceRun(c.Token) {
-		return halt
+		return halt()
 	}
 	if field, why := c.Run.Wrong(); field != "" {
 		return invalid(field, why)

@@ -22,3 +22,5 @@ func (c Remove) apply(m *Machine) Result {
 func operationTask(t *Task) Result {
 	return Result{Code: OperationTask, Message: "the task belongs to the operation " + t.Parent + ", which alone can do this", Task: t}
 }
+
+func noTask() Result { return refuse(TaskNotFound, "no task has this ID") }

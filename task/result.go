@@ -117,17 +117,6 @@ type Result struct {
 	Left      int64      `cbor:"19,keyasint,omitempty"` // PurgeNamespace: how many records are left
 }
 
-// Refusals that several commands give.
-var (
-	noNamespace     = Result{Code: NamespaceNotFound, Field: "namespace", Message: "no namespace has this name"}
-	noBehavior      = Result{Code: BehaviorNotFound, Field: "behavior", Message: "no behavior has this name"}
-	noTask          = Result{Code: TaskNotFound, Message: "no task has this ID"}
-	noVersion       = Result{Code: VersionNotFound, Field: "version", Message: "no kept version of the behavior has this name"}
-	behaviorChanged = Result{Code: BehaviorWasChanged, Message: "the behavior is no longer the one that the request was checked with"} // the proposer checks again (Submit.BehaviorRev)
-	notEligible     = Result{Code: NotEligible, Message: "the task is gone, has changed, is not due, or others come first"}
-	halt            = Result{Code: Halt, Message: "the lease is not the task's current one"} // of a report
-)
-
 // Reason is one reason why a transaction was refused (SPEC X1).
 type Reason struct {
 	Kind string `cbor:"1,keyasint"` // missing, changed, leased, exists

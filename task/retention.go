@@ -29,7 +29,7 @@ func (m *Machine) Retention(namespace, behavior string) (success, failure Millis
 func (c DropTasks) apply(m *Machine) Result {
 	switch {
 	case !m.maintenanceRun(c.Token):
-		return halt
+		return halt()
 	case len(c.Tasks) > MaxDrop:
 		return tooMany("tasks")
 	}
@@ -58,7 +58,7 @@ func (m *Machine) tallyAll(token uint64, kind string, by map[string]int64) {
 func (c TrimBehavior) apply(m *Machine) Result {
 	switch {
 	case !m.maintenanceRun(c.Token):
-		return halt
+		return halt()
 	case c.Max < 0 || c.Max > MaxDrop:
 		return tooMany("max")
 	}

@@ -35,7 +35,7 @@ func (c RetryTask) apply(m *Machine) Result {
 	}
 	n := *t
 	if !c.pin(m, r, &n) {
-		return noVersion
+		return noVersion()
 	}
 	switch {
 	case t.Final() || t.Status == Failure:

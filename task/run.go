@@ -26,6 +26,9 @@ func (m *Machine) leased(k Key, token uint64) *row {
 // outdated reports whether a report changes nothing according to its number, because the numbers of one token rise (SPEC L3). A report without a number (0) claims no order.
 func outdated(t *Task, seq uint64) bool { return seq != 0 && seq <= t.Lease.Report }
 
+// halt answers a report whose token is not current.
+func halt() Result { return refuse(Halt, "the lease is not the task's current one") }
+
 // deadlinePassed reports whether the task can no longer end well (SPEC R1).
 func (m *Machine) deadlinePassed(t *Task) bool { return t.Deadline != 0 && t.Deadline <= m.now }
 

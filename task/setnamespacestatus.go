@@ -6,9 +6,9 @@ func (c SetNamespaceStatus) apply(m *Machine) Result {
 	case c.Status < NamespaceIsActive || c.Status > NamespaceIsPurging:
 		return invalid("status", "a namespace is made ACTIVE, INACTIVE or PURGING")
 	case c.Name == SystemNamespace, c.Name == DefaultNamespace && c.Status == NamespaceIsPurging:
-		return Result{Code: NamespaceReserved, Field: "name", Message: "the status of _system cannot be changed, and default cannot be purged"}
+		return reserved("the status of _system cannot be changed, and default cannot be purged")
 	case !m.NamespaceExists(c.Name):
-		return noNamespace
+		return noNamespace()
 	case n.space.Status == c.Status:
 		return Result{Space: n.space}
 	}

@@ -16,7 +16,7 @@ func (c StartMaintenance) apply(m *Machine) Result {
 	}
 	r := m.find(MaintenanceKey())
 	if r == nil {
-		return noTask
+		return noTask()
 	}
 	t := m.task(r)
 	unfinished := UnfinishedRun(t)

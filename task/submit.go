@@ -124,7 +124,7 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 	name := c.Behavior
 	if c.Existing {
 		if r == nil {
-			return nil, nil, noTask
+			return nil, nil, noTask()
 		}
 		if name == "" {
 			name = m.task(r).Behavior
@@ -133,9 +133,9 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 	b := m.behaviors[behaviorName{c.Namespace, name}]
 	switch {
 	case b.live() == nil:
-		return nil, nil, noBehavior
+		return nil, nil, noBehavior()
 	case c.BehaviorRev != 0 && c.BehaviorRev != b.behavior.Rev:
-		return nil, nil, behaviorChanged
+		return nil, nil, behaviorChanged()
 	case r == nil && m.reservedBy(Key{c.Namespace, c.ID}) != nil:
 		return nil, nil, Result{Code: ReservedID, Field: "id", Message: "the ID begins with that of an operation and a colon"}
 	case r == nil:
@@ -160,7 +160,7 @@ func (c *Submit) meet(m *Machine) (*behaviorRow, *row, Result) {
 func (c *Submit) check(m *Machine) (Result, bool) {
 	switch {
 	case !m.NamespaceExists(c.Namespace):
-		return noNamespace, false
+		return noNamespace(), false
 	case !names.IsTask(c.ID):
 		return invalid("id", "an ID is 3 to 128 characters of A-Z a-z 0-9 . _ : -"), false
 	case c.Parent != "" && !names.IsTask(c.Parent):

@@ -221,6 +221,10 @@ func (no *StoreRefusal) result() Result {
 	return Result{Code: StoreConflict, Message: "records are missing, or owned by another client", Refusal: no}
 }
 
+func noNamespace() Result {
+	return Result{Code: NamespaceNotFound, Field: "namespace", Message: "no namespace has this name"}
+}
+
 // availableAt resolves the time of an add or a change.
 func (m *Machine) availableAt(t Time) Time {
 	if t > 0 {

@@ -8,7 +8,7 @@ import "github.com/taskrt/taskrt/task/names"
 // something about, then what the proposer must check again.
 func (c *Txn) check(m *Machine) (Result, bool) {
 	if !m.NamespaceExists(c.Namespace) {
-		return noNamespace, false
+		return noNamespace(), false
 	}
 	if r, ok := c.checkShape(m); !ok {
 		return r, false
@@ -158,7 +158,7 @@ func (k *txnChecker) update(u *TxnUpdate) {
 		return
 	}
 	if b := k.m.of(r).behavior; u.Params != nil && u.BehaviorRev != 0 && (b == nil || b.Rev != u.BehaviorRev) {
-		k.refuse(behaviorChanged)
+		k.refuse(behaviorChanged())
 	}
 	if u.Params != nil {
 		if refusal, ok := k.m.admit("params", u.Params); !ok {

@@ -68,7 +68,7 @@ var simMutants = []mutant{
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "tasks could be submitted to a deleted behavior (B8)"},
 	{Name: "sim-validated-with-the-former", Dir: "task", In: "Submit.meet", Old: "case c.BehaviorRev != 0 && c.BehaviorRev != b.behavior.Rev:", New: "case c.BehaviorRev > b.behavior.Rev:",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "params would be stored that the active version refuses"},
-	{Name: "sim-existing-created", Dir: "task", In: "Submit.meet", Old: "if r == nil { return nil, nil, noTask }", New: "",
+	{Name: "sim-existing-created", Dir: "task", In: "Submit.meet", Old: "if r == nil { return nil, nil, noTask() }", New: "",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "a resubmit of a removed task would create an empty one"},
 	{Name: "sim-key-of-new-params-lost", Dir: "task", In: "Submit.give", Old: "n.Params, n.ConcurrencyKey = c.Params, c.ConcurrencyKey", New: "n.Params = c.Params",
 		Pkg: "./internal/sim", Run: "TestSim$", Why: "new params would be limited by the key of the old ones (L11)"},
