@@ -115,6 +115,7 @@ func (f *fsm) apply(l *raft.Log) (results []task.Result, digest task.Digest, err
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	f.machine.Ahead(len(proposals), func(i int) (namespace, id string) { return wire.About(proposals[i].Command) })
 	results, events := f.machine.Apply(header, proposals)
 	if len(results) != len(proposals) {
 		panic(fmt.Sprintf("%d results for %d commands", len(results), len(proposals)))

@@ -160,7 +160,6 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 	m.becomeEligible()
 
 	answers := newHasher(hash.OfEntry)
-	m.lookAhead(ps)
 	results := make([]Result, len(ps))
 	for i := range ps {
 		results[i] = m.propose(&ps[i])
@@ -175,20 +174,8 @@ func (m *Machine) Apply(h Header, ps []Proposal) ([]Result, []Event) {
 	return results, events
 }
 
-// lookAhead looks at the tasks that most commands are about, before the first of them is carried out.
-func (m *Machine) lookAhead(ps []Proposal) {
-	m.store.Ahead(len(ps), func(i int) (namespace, id string) {
-		switch c := ps[i].Command.(type) {
-		case Submit:
-			return c.Namespace, c.ID
-		case Assign:
-			return c.Key.Namespace, c.Key.ID
-		case Finish:
-			return c.Key.Namespace, c.Key.ID
-		}
-		return "", ""
-	})
-}
+// Ahead may be called before Apply, with the tasks that the commands are about: Apply then finds them sooner.
+func (m *Machine) Ahead(n int, key func(i int) (namespace, id string)) { m.store.Ahead(n, key) }
 
 // run applies one command and stamps its Result.
 func (m *Machine) run(p *Proposal) Result {

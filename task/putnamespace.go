@@ -53,7 +53,7 @@ func (c *PutNamespace) check(m *Machine) (*namespaceRow, Result) {
 	exists := n != nil && n.space.Status != NamespaceIsPurged
 	switch {
 	case len(c.Name) > 0 && c.Name[0] == '_':
-		return nil, reserved("names that begin with _ are the system's")
+		return nil, Result{Code: NamespaceReserved, Field: "name", Message: "names that begin with _ are the system's"}
 	case !names.IsNamespace(c.Name):
 		return nil, invalid("name", "a namespace's name is 3 to 64 characters of a-z 0-9 - _, and begins with a letter")
 	case c.Quota != nil && (c.Quota.MaxTasks < 0 || c.Quota.MaxBytes < 0):
@@ -73,8 +73,4 @@ func (c *PutNamespace) check(m *Machine) (*namespaceRow, Result) {
 	}
 	r, _ := m.writable(c.Name)
 	return n, r
-}
-
-func reserved(message string) Result {
-	return Result{Code: NamespaceReserved, Field: "name", Message: message}
 }

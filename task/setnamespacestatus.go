@@ -6,7 +6,7 @@ func (c SetNamespaceStatus) apply(m *Machine) Result {
 	case c.Status < NamespaceIsActive || c.Status > NamespaceIsPurging:
 		return invalid("status", "a namespace is made ACTIVE, INACTIVE or PURGING")
 	case c.Name == SystemNamespace, c.Name == DefaultNamespace && c.Status == NamespaceIsPurging:
-		return reserved("the status of _system cannot be changed, and default cannot be purged")
+		return Result{Code: NamespaceReserved, Field: "name", Message: "the status of _system cannot be changed, and default cannot be purged"}
 	case !m.NamespaceExists(c.Name):
 		return noNamespace()
 	case n.space.Status == c.Status:
