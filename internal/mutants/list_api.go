@@ -128,6 +128,8 @@ var apiMutants = []mutant{
 		Pkg: "./node/query", Run: "TestFailuresAreWhatIsThere$", Why: "first and last would be of tasks that run again (Q2)"},
 	{Name: "api-pipeline-mixes", Dir: "api/client", In: "submitPipelined", Old: "Resend: resendable(r)", New: "Resend: true",
 		Pkg: "./api/client", Run: "TestPipelineLanes$", Why: "a submit that must not be made twice would be sent again with others (H4)"},
+	{Name: "api-pipeline-room-is-kept", Dir: "api/client/internal/pipeline", In: "Pipeline.leave", Old: "p.room.Release(it.weight)", New: "_ = it.weight",
+		Pkg: "./api/client/internal/pipeline", Run: "TestRoomComesBack$", Why: "submits that are given up would use up the room of a client, whose next submits would wait for ever"},
 	{Name: "api-pipeline-unbounded", Dir: "api/client/internal/pipeline", In: "Pipeline.take", Old: "len(items) == pipelineTasks ||", New: "len(items) == 10*pipelineTasks ||",
 		Pkg: "./api/client", Run: "TestPipelineBounds$", Why: "one request would hold up all callers"},
 	{Name: "api-pipeline-too-long", Dir: "api/client/internal/pipeline", In: "Pipeline.take", Old: "size+len(it.body) > p.config.Bytes", New: "size > p.config.Bytes",
