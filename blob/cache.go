@@ -89,11 +89,18 @@ func (c *cache) trim(s *Store) {
 		if digest == "" {
 			return
 		}
-		if _, err := s.Unlink(digest, func() bool { return false }); err != nil {
-			s.cfg.Logger.Warn("cannot remove a file that is no longer needed", "digest", digest, "err", err)
-		}
-		c.removed(digest) // also if it is not there, or cannot be removed
+		c.evict(s, digest)
 	}
+}
+
+// evict removes a file, and counts it no longer, also if it is not there or cannot be removed. Both happen under the file's lock: a file that is given
+// its name again meanwhile is counted again afterwards.
+func (c *cache) evict(s *Store, digest string) {
+	defer s.locks.lock(digest)()
+	if err := s.remove(digest); err != nil {
+		s.cfg.Logger.Warn("cannot remove a file that is no longer needed", "digest", digest, "err", err)
+	}
+	c.removed(digest)
 }
 
 func (c *cache) surplus() string {

@@ -61,6 +61,8 @@ var nodeMutants = []mutant{
 	// Blobs.
 	{Name: "blob-majority-of-one", Dir: "blob", In: "Spread.count", Old: "have, left := 0, len(to.Peers)", New: "have, left := to.Need, len(to.Peers)",
 		Pkg: "./blob", Run: "TestPutAll$", Why: "a module could be lost with one node's disk (B2)"},
+	{Name: "blob-cache-loses-count", Dir: "blob", In: "cache.evict", Old: "defer s.locks.lock(digest)()", New: "defer c.removed(digest); defer s.locks.lock(digest)()",
+		Pkg: "./blob", Run: "TestCacheCountsEveryFile$", Why: "the cache of a worker without a node would keep files for good that it does not count"},
 	{Name: "blob-digest-unchecked-on-disk", Dir: "blob", In: "Store.openHere", Old: "if h.digest() != digest {", New: "if h.digest() == \"\" {",
 		Pkg: "./blob", Run: "TestFlippedByteIsFound$|TestTornFileIsNotServed$|TestCorruptFileIsRemovedAndFetchedAgain$", Why: "a flipped bit on a disk would run (B3)"},
 	{Name: "blob-digest-unchecked-from-peer", Dir: "blob", In: "fetching.alone", Old: "if whole && f.part.hash.digest() == f.digest {", New: "if whole && f.digest != \"\" {",
