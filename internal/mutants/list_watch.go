@@ -3,6 +3,10 @@ package main
 // watchMutants sabotage waits and streams of events.
 var watchMutants = []mutant{
 	// Waits.
+	{Name: "watch-room-taken-by-all-at-once", Dir: "node/wait", In: "Dispatcher.Tasks", Old: "if d.count+len(keys) > MaxTasks {\n\t\treturn nil\n\t}", New: "room := d.count+len(keys) <= MaxTasks; d.mu.Unlock(); d.mu.Lock(); if !room { return nil }",
+		Pkg: "./node/wait", Run: "TestRoomForTasks$", Why: "requests that come at the same time would wait for more tasks than there is room for (W2)"},
+	{Name: "watch-room-is-kept", Dir: "node/wait", In: "Waiter.Stop", Old: "d.count--", New: "",
+		Pkg: "./node/wait", Run: "TestRoomForTasks$", Why: "a node would let nobody wait for several tasks any more after 1,048,576 of them (W2)"},
 	{Name: "watch-lost-wakeup", Dir: "node/wait", In: "Waiter.see", Old: "w.early = append(w.early, v)", New: "_ = v",
 		Pkg: "./node/wait", Run: "TestEventsBetweenRegisteringAndReadingAreNotMissed$", Why: "a wait would sleep through what happened while it began (W1)"},
 	{Name: "watch-lag-not-rechecked", Dir: "node/wait", In: "Dispatcher.Run", Old: "d.recheck()", New: "",

@@ -211,6 +211,8 @@ func (d *Dispatcher) recheck() {
 func (d *Dispatcher) Task(key task.Key, until api.Until, since uint64) *Waiter {
 	w := &Waiter{key: key, cond: condition{until: until, since: since}, done: make(chan struct{})}
 	w.ended = func() { close(w.done) }
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.add(w)
 	return w
 }
@@ -219,9 +221,8 @@ func (d *Dispatcher) Task(key task.Key, until api.Until, since uint64) *Waiter {
 // ended.
 func (d *Dispatcher) Tasks(keys []task.Key, until api.Until, since uint64, ended func()) []*Waiter {
 	d.mu.Lock()
-	room := d.count+len(keys) <= MaxTasks
-	d.mu.Unlock()
-	if !room {
+	defer d.mu.Unlock()
+	if d.count+len(keys) > MaxTasks {
 		return nil
 	}
 	ws := make([]*Waiter, len(keys))
@@ -242,9 +243,8 @@ func (d *Dispatcher) Ended() (leases, sessions int64) {
 	return d.leasesEnded.Load(), d.sessionsEnded.Load()
 }
 
+// add adds a waiter, under mu.
 func (d *Dispatcher) add(w *Waiter) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	w.dispatcher = d
 	if w.next = d.waiters[w.key]; w.next != nil {
 		w.next.prev = w
