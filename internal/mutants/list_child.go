@@ -2,6 +2,10 @@ package main
 
 // childMutants sabotage the processes in which guests run and modules are compiled (SPEC L5, L6).
 var childMutants = []mutant{
+	{Name: "child-looked-at-seldom-while-it-works", Dir: "worker/child", In: "leases.doze", Old: "l.dozing = len(l.byToken) == len(l.ended)", New: "l.dozing = true",
+		Pkg: "./worker/child", Run: "TestLeasesDoze$", Why: "a guest that takes memory would be found a second later"},
+	{Name: "child-lease-does-not-wake", Dir: "worker/child", In: "leases.giveLocked", Old: "l.came <- struct{}{}", New: "_ = l.came",
+		Pkg: "./worker/child", Run: "TestLeasesDoze$", Why: "the first guest after a pause would take memory for a second unseen"},
 	{Name: "child-never-overdue", Dir: "worker/child", In: "process.watch", Old: "if overdue {", New: "if overdue && c.why != \"\" {",
 		Pkg: "./worker/child", Run: "TestStoppedChildIsKilled$", Why: "a child that is stopped would hold its tasks past the TTL, and execute them when it goes on (L1)"},
 	{Name: "child-memory-unbounded", Dir: "worker/child", In: "process.watch", Old: "known && n > limit {", New: "known && n > 100*limit {",

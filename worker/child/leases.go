@@ -43,6 +43,9 @@ type leases struct {
 	modules   map[string]bool // digests of modules that the leader has named
 	held      worker.Held     // the session; its margin counts from when the parent passed on the message that the leader has answered
 	redirect  string          // where the leader is, as a node that does not lead has told
+	dozing    bool            // came gets an item with the next lease
+
+	came chan struct{} // capacity 1
 }
 
 const (
@@ -55,7 +58,8 @@ const (
 )
 
 func newLeases(slots int, traces bool) *leases {
-	return &leases{traces: traces, most: slots*worker.LeasesPerSlot + endedLeases, byToken: map[uint64]*lease{}, behaviors: map[stream.Behavior]bool{}, modules: map[string]bool{}}
+	return &leases{traces: traces, most: slots*worker.LeasesPerSlot + endedLeases, byToken: map[uint64]*lease{}, behaviors: map[stream.Behavior]bool{}, modules: map[string]bool{},
+		came: make(chan struct{}, 1)}
 }
 
 // see takes a frame of the leader. If the frame answers a message of the child, at is the boot time before this message passed.
@@ -104,6 +108,10 @@ func (l *leases) giveLocked(a *stream.Assignment, now time.Duration) {
 		l.byToken[t.Lease.Token].spans = spans.Of(t)
 	}
 	l.given = append(l.given, t.Lease.Token)
+	if l.dozing {
+		l.dozing = false
+		l.came <- struct{}{}
+	}
 	if t.Lease.Session < l.held.Session {
 		l.endLocked(t.Lease.Token)
 	}
@@ -113,6 +121,18 @@ func (l *leases) giveLocked(a *stream.Assignment, now time.Duration) {
 	if len(l.given) > 2*l.most {
 		l.given = slices.DeleteFunc(l.given, func(token uint64) bool { return l.byToken[token] == nil })
 	}
+}
+
+// doze reports whether the child has no lease that may act. If so, came gets an item as soon as the next one comes.
+func (l *leases) doze() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.came: // for a former doze that ended by itself
+	default:
+	}
+	l.dozing = len(l.byToken) == len(l.ended)
+	return l.dozing
 }
 
 // forgetLocked forgets the lease that ended first. If none has ended, it forgets the lease that was given first: a child holds no more leases than

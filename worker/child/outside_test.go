@@ -126,6 +126,47 @@ func granted(t *testing.T, url string) *grants.Grants {
 	return g
 }
 
+// TestLeasesDoze: without leases the parent looks at its child seldom, and the next lease wakes it, once.
+func TestLeasesDoze(t *testing.T) {
+	t.Parallel()
+	l := newLeases(4, false)
+	give := func(token uint64) {
+		l.see(&stream.Frame{Assign: []stream.Assignment{{
+			Task: &task.Task{Lease: &task.Lease{Token: token, Session: 1}}, Policy: &task.Policy{RunTimeout: 1000},
+		}}}, 0)
+	}
+	woken := func() bool {
+		select {
+		case <-l.came:
+			return true
+		default:
+			return false
+		}
+	}
+	if give(1); woken() || l.doze() || woken() {
+		t.Error("a child with a lease is left alone, or a parent that did not doze is woken")
+	}
+	if l.end(1); !l.doze() || woken() {
+		t.Error("a child without leases is not left alone")
+	}
+	if give(2); !woken() {
+		t.Error("a lease does not wake the parent")
+	}
+	if give(3); woken() || l.doze() {
+		t.Error("a second lease wakes it again, or it dozes beside two leases")
+	}
+	l.end(2)
+	l.see(&stream.Frame{Halt: []uint64{3}}, 0)
+	if !l.doze() {
+		t.Error("a child without leases is not left alone")
+	}
+	give(4) // while the parent looks for another reason
+	l.end(4)
+	if !l.doze() || woken() {
+		t.Error("a lease that has ended wakes the parent")
+	}
+}
+
 // TestLeases: a right to act is the leader's word, it ends with the attempt, with its time, and with the worker's, and the table is
 // bounded.
 func TestLeases(t *testing.T) {

@@ -57,9 +57,9 @@ const (
 	startTTL = 2 * time.Minute
 	// watchEvery is how often a child is looked at. Meanwhile its memory grows by no more than a few hundred MiB.
 	watchEvery = 100 * time.Millisecond
-	// idleLooks says how seldom the memory of a child that executes nothing is looked at: once in so many looks. A look at memory costs a page of
-	// text from the kernel. These pages were a tenth of what an idle node used.
-	idleLooks = 10
+	// idleEvery is how often a child without leases is looked at, and the memory of one that executes nothing. A look costs two system calls, and
+	// one at memory a page of text from the kernel. Looks were an eighth of what wakes an idle follower.
+	idleEvery = time.Second
 	// dialTimeout bounds a dial that a child may have given up.
 	dialTimeout = 15 * time.Second
 	// maxCalls bounds the calls of a child that are under way at the same time.
@@ -227,26 +227,37 @@ func describe(s *os.ProcessState) string {
 
 // watch ends a child in two cases: if it says nothing until no guest of its session may execute any longer, and if it takes too much memory.
 func (c *process) watch() {
-	t := time.NewTicker(watchEvery)
+	t := time.NewTimer(watchEvery)
 	defer t.Stop()
-	for looks := 0; ; looks++ {
+	for measured := time.Duration(0); ; {
 		select {
 		case <-t.C:
+		case <-c.leases.came:
+			t.Reset(watchEvery)
+			continue
 		case <-c.ctx.Done():
 			return
 		case <-c.sub.Done():
 			return
 		}
+		now := runtime.Boottime()
 		c.mu.Lock()
-		overdue := c.held.Overdue(runtime.Boottime())
+		overdue := c.held.Overdue(now)
 		c.mu.Unlock()
 		if overdue {
 			c.fail("nothing was heard of it until no guest may execute any more: stopped, or starved")
 		}
-		if limit := c.p.cfg.MemoryBytes; limit > 0 && (looks%idleLooks == 0 || len(c.executing()) > 0) {
+		active := len(c.executing()) > 0
+		if limit := c.p.cfg.MemoryBytes; limit > 0 && (active || now-measured >= idleEvery) {
+			measured = now
 			if n, known := subproc.Anonymous(c.sub.PID()); known && n > limit {
 				c.fail(fmt.Sprintf("it took %d MiB of memory, limit %d MiB", n>>20, limit>>20))
 			}
+		}
+		if active || !c.leases.doze() {
+			t.Reset(watchEvery)
+		} else {
+			t.Reset(idleEvery)
 		}
 	}
 }
