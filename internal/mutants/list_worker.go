@@ -2,6 +2,10 @@ package main
 
 // workerMutants sabotage the worker and its stream.
 var workerMutants = []mutant{
+	{Name: "lead-ready-unbounded", Dir: "node/lead", In: "withReady", Old: "len(ready) >= maxReady", New: "len(ready) < 0",
+		Pkg: "./node/lead", Run: "TestReadinessIsBounded$", Why: "a worker that names modules would fill the leader's memory"},
+	{Name: "lead-short-unbounded", Dir: "node/lead", In: "withPace", Old: "len(short) >= maxShort", New: "len(short) < 0",
+		Pkg: "./node/lead", Run: "TestReadinessIsBounded$", Why: "a worker that names behaviors would fill the leader's memory, and each frame would copy all of it"},
 	{Name: "worker-fence-off", Dir: "worker", In: "fence.okLocked", Old: "if !f.struck && now >= f.granted+percent(f.ttl, stopPercent) {", New: "if false {",
 		Pkg: "./worker", Run: "TestLongLossStopsGuestsInTheMargin", Why: "a worker cut off from the leader would run tasks that others run too (L5)"},
 	{Name: "worker-fence-a-tick-late", Dir: "worker", In: "fence.okLocked", Old: "if !f.struck && now >= f.granted+percent", New: "if !f.struck && now > f.granted+percent",

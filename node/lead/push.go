@@ -1,7 +1,6 @@
 package lead
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -65,28 +64,6 @@ func (l *loop) detach(w *workerStream) {
 		delete(l.streams, w.session)
 		l.dirty = true // what express offers of it
 	}
-}
-
-// The maps ready and short are replaced, never changed, because express reads them, too.
-
-func (l *loop) setReady(w *workerStream, digests []string) {
-	w.ready = maps.Clone(w.ready)
-	for _, d := range digests {
-		w.ready[d] = true
-	}
-	l.dirty = true
-}
-
-func (l *loop) setPace(w *workerStream, news []stream.Pace) {
-	w.short = maps.Clone(w.short)
-	for _, p := range news {
-		if p.Short {
-			w.short[p.Behavior] = true
-		} else {
-			delete(w.short, p.Behavior)
-		}
-	}
-	l.dirty = true
 }
 
 func (l *loop) setCredits(w *workerStream, c stream.Credits) {

@@ -42,9 +42,7 @@ func newWorkerStream(t *term, conn *stream.Conn, session uint64, hello *stream.H
 		credits: stream.Credits{Seq: hello.Acked, Free: hello.Credits},
 		wall:    boundedWall(hello.Wall), ready: map[string]bool{}, making: map[string]preparation{}, short: map[stream.Behavior]bool{},
 	}
-	for _, d := range hello.Ready {
-		w.ready[d] = true
-	}
+	w.ready, _ = withReady(w.ready, hello.Ready)
 	w.who = speaker{session, hello.Worker}
 	w.reports = newReportPump(t, w.who, w.send, w.refuse)
 	w.asks = &askPump{w: w}
