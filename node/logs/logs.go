@@ -111,7 +111,7 @@ func blocks(size int64) int64 { return (size + blockBytes - 1) / blockBytes * bl
 // Append adds a piece. It silently drops a piece that goes beyond MaxAttemptBytes: the worker has said so in the log
 // itself.
 func (s *Store) Append(key task.Key, token uint64, attempt int64, p Piece) error {
-	if len(p.Data) == 0 || p.Offset < 0 {
+	if len(p.Data) == 0 || p.Offset < 0 || headBytes+len(p.Data) > MaxAttemptBytes {
 		return nil
 	}
 	s.mu.Lock()

@@ -1,6 +1,8 @@
 package logs
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,6 +129,13 @@ func TestOneAttemptIsBounded(t *testing.T) {
 	}
 	if n := len(text(t, s, "x01")); n > MaxAttemptBytes || n < MaxAttemptBytes/2 {
 		t.Errorf("kept %d bytes", n)
+	}
+	appendText(t, s, "x02", 1, 0, strings.Repeat("x", MaxAttemptBytes))
+	if len(s.files) != 1 || s.order.Len() != 1 {
+		t.Errorf("a piece that is too long for any log has left an entry: %d", len(s.files))
+	}
+	if _, err := os.Stat(s.taskDir(key("x02"))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it has left a folder: %v", err)
 	}
 }
 
