@@ -96,6 +96,7 @@ type bubble struct {
 	t       *testing.T
 	net     *memnet.Net
 	gate    server.Gate   // of the servers that come; nil: none
+	late    time.Duration // so much later than the client has it a server learns that it has written something
 	streams *socket.Group // of the server that was served last
 	crashed atomic.Bool   // a server may end without being stopped
 }
@@ -115,7 +116,7 @@ func (b *bubble) serve(addr string, s api.Service) (stop func()) {
 	ctx = b.streams.In(ctx)
 	done := make(chan struct{})
 	log := slog.New(slog.DiscardHandler)
-	ln := b.net.Node(addr).Listen(mux.Peer)
+	ln := lateListener{b.net.Node(addr).Listen(mux.Peer), b.late}
 	go func() {
 		defer close(done)
 		if err := server.Serve(ctx, ln, server.New(s, server.Config{Logger: log, Stopping: ctx, Door: pages.NewDoor(addr), Gate: b.gate}), log); err != nil && !b.crashed.Load() {
@@ -123,6 +124,30 @@ func (b *bubble) serve(addr string, s api.Service) (stop func()) {
 		}
 	}()
 	return func() { cancel(); <-done }
+}
+
+// lateListener accepts connections whose Write returns late.
+type lateListener struct {
+	net.Listener
+	by time.Duration
+}
+
+func (l lateListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return lateConn{c, l.by}, err
+}
+
+type lateConn struct {
+	net.Conn
+	by time.Duration
+}
+
+func (c lateConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if c.by > 0 {
+		<-time.After(c.by)
+	}
+	return n, err
 }
 
 func (b *bubble) dial(ctx context.Context, addr string) (net.Conn, error) {

@@ -377,6 +377,26 @@ func TestStreamGivesTasksBack(t *testing.T) {
 	})
 }
 
+// TestStreamOfAClientThatHangsUp: a client that has its answer may hang up before the server knows that it has written it. Its tasks are its own.
+func TestStreamOfAClientThatHangsUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s := &holding{}
+		b.late = time.Second
+		stop := b.serve("n1", s)
+		defer stop()
+		c := b.streamTo("n1")
+		accept := stream.Request{Method: "POST", Path: "/v1/behaviors/bee/accept", Body: json.RawMessage(`{"worker":"w"}`)}
+		if a := come(t, send(t, c, accept)[0]); a.Status != 200 {
+			t.Errorf("%+v", a)
+		}
+		c.Close()
+		<-time.After(time.Minute)
+		if _, _, undone := s.counts(); undone != 0 {
+			t.Errorf("%d answers that arrived were given back", undone)
+		}
+	})
+}
+
 // TestStreamHandshake: what is no handshake, or not from where it should be, is refused with a problem.
 func TestStreamHandshake(t *testing.T) {
 	gate := byName{}

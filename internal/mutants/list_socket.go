@@ -9,6 +9,8 @@ var socketMutants = []mutant{
 		Pkg: "./api/server", Run: "TestStreamGivesRoomBack$", Why: "requests that are refused would use up the room for bodies"},
 	{Name: "socket-refused-stream-stays", Dir: "api/server/socket", In: "Serve", Old: "if config.Stopping.Err() != nil || !group.enter() {", New: "if !group.enter() || config.Stopping.Err() != nil {",
 		Pkg: "./api/server", Run: "TestStreamsLeaveTheirGroup$", Why: "a node whose client asks for a stream while it stops would wait for that stream for ever"},
+	{Name: "socket-hanging-up-gives-back", Dir: "api/server/socket", In: "answer.FlushError", Old: "case <-a.conn.silent:", New: "case <-a.conn.ctx.Done():",
+		Pkg: "./api/server", Run: "TestStreamOfAClientThatHangsUp$", Why: "tasks would be taken from a client that has been given them, if it hangs up at once (J2)"},
 	{Name: "socket-under-way-unbounded", Dir: "api/server/socket", In: "conn.waitForRoom", Old: "for c.underWay >= stream.MaxUnderWay && !c.closed {", New: "for c.underWay < 0 {",
 		Pkg: "./api/server", Run: "TestStreamIsBounded$", Why: "a client that reads nothing would fill the node (H5)"},
 	{Name: "socket-cookie-beside-a-token", Dir: "api/server/socket", In: "Introduce", Old: `introduced.Header.Set("Authorization", "Bearer "+token)`, New: `if len(r.Header["Authorization"]) == 0 { introduced.Header.Set("Authorization", "Bearer "+token) }`,

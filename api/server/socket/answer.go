@@ -68,7 +68,12 @@ func (a *answer) FlushError() error {
 	select {
 	case <-a.sent:
 		return nil
-	case <-a.conn.ctx.Done():
+	case <-a.conn.silent: // not when the connection ends: a client that has the answer may hang up before the writer knows that it has written
+	}
+	select {
+	case <-a.sent:
+		return nil
+	default:
 		return a.conn.ctx.Err()
 	}
 }

@@ -38,6 +38,7 @@ type conn struct {
 	cancel   func()        // ends the connection at once
 	large    chan struct{} // has an item while a request has an answer of more than small bytes
 	watches  chan struct{} // has an item for each watch
+	silent   chan struct{} // closed when nothing is written any more
 	requests sync.WaitGroup
 	work     chan pending // received by goroutines that have answered a request
 
@@ -57,7 +58,7 @@ func newConn(r *http.Request, ws *websocket.Conn, form stream.Form, config Confi
 	ctx, cancel := context.WithCancel(r.Context())
 	c := &conn{
 		config: config, group: group, ws: ws, form: form, template: templateOf(r), ctx: ctx,
-		large: make(chan struct{}, 1), watches: make(chan struct{}, stream.MaxWatches), work: make(chan pending), running: map[uint64]context.CancelFunc{},
+		large: make(chan struct{}, 1), watches: make(chan struct{}, stream.MaxWatches), work: make(chan pending), silent: make(chan struct{}), running: map[uint64]context.CancelFunc{},
 	}
 	c.changed.L = &c.mu
 	c.cancel = func() {
@@ -255,6 +256,7 @@ func (c *conn) put(a *answer) {
 
 // write writes answers until the connection ends.
 func (c *conn) write() {
+	defer close(c.silent)
 	var text []byte
 	for {
 		c.mu.Lock()
