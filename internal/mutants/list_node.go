@@ -2,6 +2,10 @@ package main
 
 // nodeMutants sabotage the node and the store of blobs.
 var nodeMutants = []mutant{
+	{Name: "heap-costly-collections-go-on", Dir: "cmd/taskrt/internal/heap", In: "nextSlack", Old: "cost > since/costly", New: "cost < 0",
+		Pkg: "./cmd/taskrt/internal/heap", Run: "TestSlack$", Why: "with ten million tasks half of the CPU time would go into looking at the same heap again"},
+	{Name: "heap-slack-ends-though-it-is-needed", Dir: "cmd/taskrt/internal/heap", In: "collector.relax", Old: "&& !dear(c.slack, since, c.cost)", New: "",
+		Pkg: "./cmd/taskrt/internal/heap", Run: "TestSlackEnds$", Why: "the collector would fall back to its former pace every three seconds"},
 	{Name: "node-list-in-one-look", Dir: "task", In: "Machine.Tasks", Old: "if looked == f.Rows && looked > 0 {", New: "if looked == -1 {",
 		Pkg: "./task", Run: "TestListsLookAtSoManyRows$", Why: "a filter that matches nothing would keep Apply waiting for the whole table"},
 	// The leader's loop and the workers' streams.

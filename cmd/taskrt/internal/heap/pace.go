@@ -17,19 +17,24 @@ import (
 // grow by as much as the collector has to look at, but by at least a slack, and at most as Go lets it. If GOGC is set, it decides instead. GOMEMLIMIT
 // works beside this.
 //
-// The slack is minSlack while collections are rare. It doubles with each collection that follows the one before within
-// hurried, up to maxSlack: a busy node allocates half a gigabyte a second, and with minSlack a tenth of its CPU time
-// would go into looking at the same heap again. It is minSlack again once calm has passed without a collection, so that
-// what a burst left behind is collected soon after it.
+// The slack is minSlack while collections are rare and cheap. It doubles with each collection that follows the one before
+// within hurried, up to maxSlack: a busy node allocates half a gigabyte a second, and with minSlack a tenth of its CPU time
+// would go into looking at the same heap again. It also doubles with each collection that takes more than a part of a
+// processor's time, up to a part of what lives: with ten million tasks the collector walks half a million spans each time,
+// and a third of the CPU time went there. It is minSlack again once calm has passed without a collection, if collections would
+// not be costly then, so that what a burst left behind is collected soon after it.
 const (
 	minSlack  = 48 << 20
 	maxSlack  = 160 << 20
 	hurried   = 250 * time.Millisecond
 	calm      = time.Second
+	costly    = 32      // a collection is costly from such a part of the time since the one before
+	ofLive    = 12      // maxSlack is at least such a part of what lives
 	ofMachine = 16      // maxSlack is at most such a part of the machine's memory
 	maxGC     = 100_000 // percent: a heap of 32 KiB would ask for as much
 	scannedAt = "/gc/scan/total:bytes"
 	liveAt    = "/gc/heap/live:bytes"
+	costAt    = "/cpu/classes/gc/total:cpu-seconds"
 )
 
 // Tend begins to adapt the garbage collector to the heap, and to give unused memory back, for the life of the process.
@@ -47,8 +52,10 @@ type collector struct {
 	mu      sync.Mutex
 	percent int
 	slack   uint64
-	most    uint64    // the largest slack
+	most    uint64    // the largest slack, unless much lives
 	last    time.Time // of the last collection
+	cost    time.Duration
+	spent   float64 // CPU time of all collections, s
 }
 
 // mark is garbage until the next collection.
@@ -65,15 +72,30 @@ func (c *collector) adapt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	c.slack, c.last = nextSlack(c.slack, c.most, now.Sub(c.last)), now
+	live, spent := c.measure()
+	c.cost, c.spent = time.Duration((spent-c.spent)*float64(time.Second)), spent
+	c.slack, c.last = nextSlack(c.slack, max(c.most, live/ofLive), now.Sub(c.last), c.cost), now
 	c.set()
+}
+
+// measure returns how many bytes live, and the CPU time of all collections in seconds; 0: another version of Go does not say so.
+func (c *collector) measure() (live uint64, spent float64) {
+	s := []metrics.Sample{{Name: liveAt}, {Name: costAt}}
+	metrics.Read(s)
+	if s[0].Value.Kind() == metrics.KindUint64 {
+		live = s[0].Value.Uint64()
+	}
+	if s[1].Value.Kind() == metrics.KindFloat64 {
+		spent = s[1].Value.Float64()
+	}
+	return live, spent
 }
 
 // relax ends the time of a large slack when nothing was collected for calm: nobody is in a hurry any more.
 func (c *collector) relax(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.slack > minSlack && now.Sub(c.last) > calm {
+	if since := now.Sub(c.last); c.slack > minSlack && since > calm && !dear(c.slack, since, c.cost) {
 		c.slack = minSlack
 		c.set()
 	}
@@ -93,15 +115,20 @@ func (c *collector) set() {
 	}
 }
 
-// nextSlack returns the slack after a collection that came so long after the one before.
-func nextSlack(slack, most uint64, since time.Duration) uint64 {
+// nextSlack returns the slack after a collection that came so long after the one before and took so much CPU time.
+func nextSlack(slack, most uint64, since, cost time.Duration) uint64 {
 	switch {
-	case since < hurried:
+	case since < hurried, cost > since/costly:
 		return min(2*slack, most)
-	case since > calm:
+	case since > calm && !dear(slack, since, cost):
 		return minSlack
 	}
 	return slack
+}
+
+// dear reports whether collections would be costly with minSlack, if one comes so long after another with slack and takes so much CPU time.
+func dear(slack uint64, since, cost time.Duration) bool {
+	return float64(cost)*costly > float64(since)*minSlack/float64(slack)
 }
 
 // mostSlack returns the largest slack in a machine with so many bytes of memory; 0: nobody knows.

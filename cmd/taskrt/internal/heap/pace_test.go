@@ -37,18 +37,24 @@ func TestSlack(t *testing.T) {
 		t.Errorf("8 GiB: a slack of up to %d", most)
 	}
 	for _, step := range []struct {
-		since time.Duration
-		want  uint64
+		since, cost time.Duration
+		want        uint64
 	}{
-		{50 * time.Millisecond, 96 << 20},
-		{100 * time.Millisecond, 160 << 20},
-		{200 * time.Millisecond, 160 << 20},
-		{500 * time.Millisecond, 160 << 20},
-		{2 * time.Second, minSlack},
-		{time.Minute, minSlack},
+		{50 * time.Millisecond, 0, 96 << 20},
+		{100 * time.Millisecond, 0, 160 << 20},
+		{200 * time.Millisecond, 0, 160 << 20},
+		{500 * time.Millisecond, 0, 160 << 20},
+		{2 * time.Second, 0, minSlack},
+		{time.Minute, 0, minSlack},
+		{320 * time.Millisecond, 10 * time.Millisecond, minSlack},
+		{320 * time.Millisecond, 11 * time.Millisecond, 96 << 20},
+		{1280 * time.Millisecond, 60 * time.Millisecond, 160 << 20},
+		{1280 * time.Millisecond, 30 * time.Millisecond, 160 << 20},
+		{2560 * time.Millisecond, 30 * time.Millisecond, 160 << 20},
+		{2560 * time.Millisecond, 20 * time.Millisecond, minSlack},
 	} {
-		if slack = nextSlack(slack, most, step.since); slack != step.want {
-			t.Errorf("a collection after %v: %d, want %d", step.since, slack, step.want)
+		if slack = nextSlack(slack, most, step.since, step.cost); slack != step.want {
+			t.Errorf("a collection after %v that took %v: %d, want %d", step.since, step.cost, slack, step.want)
 		}
 	}
 	for machine, want := range map[uint64]uint64{0: minSlack, 512 << 20: minSlack, 1 << 30: 64 << 20, 64 << 30: maxSlack} {
@@ -64,13 +70,19 @@ func TestSlackEnds(t *testing.T) {
 	defer debug.SetGCPercent(before)
 	c := &collector{slack: maxSlack, most: maxSlack}
 	c.adapt()
-	c.slack = maxSlack
+	c.slack, c.cost = maxSlack, 0
 	c.set()
 	busy := c.percent
 	c.relax(c.last.Add(calm))
 	if c.slack != maxSlack || c.percent != busy {
 		t.Errorf("within %v of a collection: %d, %d %%", calm, c.slack, c.percent)
 	}
+	c.cost = calm / costly // with minSlack this would be more than a part of the time
+	c.relax(c.last.Add(calm + time.Millisecond))
+	if c.slack != maxSlack {
+		t.Errorf("after costly collections: %d", c.slack)
+	}
+	c.cost = 0
 	c.relax(c.last.Add(calm + time.Millisecond))
 	if c.slack != minSlack || c.percent >= busy {
 		t.Errorf("after %v without a collection: %d, %d %% (%d %% before)", calm, c.slack, c.percent, busy)
