@@ -52,10 +52,13 @@ type collector struct {
 	mu      sync.Mutex
 	percent int
 	slack   uint64
-	most    uint64    // the largest slack, unless much lives
-	last    time.Time // of the last collection
-	cost    time.Duration
-	spent   float64 // CPU time of all collections, s
+	most    uint64 // the largest slack, unless much lives
+
+	// of the last collection
+	last          time.Time
+	cost          time.Duration // CPU time
+	live, scanned uint64        // bytes
+	spent         float64       // CPU time of all collections until then, s
 }
 
 // mark is garbage until the next collection.
@@ -71,24 +74,16 @@ func (c *collector) arm() {
 func (c *collector) adapt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	live, spent := c.measure()
-	c.cost, c.spent = time.Duration((spent-c.spent)*float64(time.Second)), spent
-	c.slack, c.last = nextSlack(c.slack, max(c.most, live/ofLive), now.Sub(c.last), c.cost), now
-	c.set()
-}
-
-// measure returns how many bytes live, and the CPU time of all collections in seconds; 0: another version of Go does not say so.
-func (c *collector) measure() (live uint64, spent float64) {
-	s := []metrics.Sample{{Name: liveAt}, {Name: costAt}}
+	s := []metrics.Sample{{Name: liveAt}, {Name: scannedAt}, {Name: costAt}}
 	metrics.Read(s)
-	if s[0].Value.Kind() == metrics.KindUint64 {
-		live = s[0].Value.Uint64()
+	if s[0].Value.Kind() != metrics.KindUint64 || s[1].Value.Kind() != metrics.KindUint64 || s[2].Value.Kind() != metrics.KindFloat64 {
+		return // another version of Go keeps its own rule
 	}
-	if s[1].Value.Kind() == metrics.KindFloat64 {
-		spent = s[1].Value.Float64()
-	}
-	return live, spent
+	now, spent := time.Now(), s[2].Value.Float64()
+	c.live, c.scanned = s[0].Value.Uint64(), s[1].Value.Uint64()
+	c.cost, c.spent = time.Duration((spent-c.spent)*float64(time.Second)), spent
+	c.slack, c.last = nextSlack(c.slack, max(c.most, c.live/ofLive), now.Sub(c.last), c.cost), now
+	c.set()
 }
 
 // relax ends the time of a large slack when nothing was collected for calm: nobody is in a hurry any more.
@@ -103,12 +98,7 @@ func (c *collector) relax(now time.Time) {
 
 // set sets GOGC by the last collection and the slack.
 func (c *collector) set() {
-	s := []metrics.Sample{{Name: scannedAt}, {Name: liveAt}}
-	metrics.Read(s)
-	if s[0].Value.Kind() != metrics.KindUint64 || s[1].Value.Kind() != metrics.KindUint64 {
-		return // another version of Go keeps its own rule
-	}
-	want := gcPercent(s[1].Value.Uint64(), s[0].Value.Uint64(), c.slack)
+	want := gcPercent(c.live, c.scanned, c.slack)
 	if d := want - c.percent; d > c.percent/10 || d < -c.percent/10 { // setting it stops the world for a moment
 		c.percent = want
 		debug.SetGCPercent(want)
