@@ -377,7 +377,7 @@ func TestStreamGivesTasksBack(t *testing.T) {
 	})
 }
 
-// TestStreamOfAClientThatHangsUp: a client that has its answer may hang up before the server knows that it has written it. Its tasks are its own.
+// TestStreamOfAClientThatHangsUp: a client that has its answer may hang up before the server knows that it has written it. Its tasks are its own (SPEC J2, H5).
 func TestStreamOfAClientThatHangsUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		s := &holding{}

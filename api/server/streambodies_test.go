@@ -15,7 +15,7 @@ import (
 )
 
 // TestStreamGivesRoomBack: bodies that came over a stream count against the budget of bodies until their requests have read them, and no longer. Each
-// kind of request, among them those that are refused before anybody looks at the body, brings twice as many bytes as there is room for in all.
+// kind of request, among them those that are refused before anybody looks at the body, brings twice as many bytes as there is room for in all (SPEC H3, H5).
 func TestStreamGivesRoomBack(t *testing.T) {
 	t.Parallel()
 	const room, length = 1 << 20, 48 << 10
